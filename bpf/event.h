@@ -29,6 +29,8 @@ enum ev_type {
 	/* 16 and above are made by sidecar/collect from the kernel's own side-band events */
 	EV_MMAP		= 16,	/* struct ev_mmap: an executable mapping */
 	EV_KSYMBOL	= 17,	/* struct ev_ksymbol: kernel text came or went (modules, BPF) */
+	EV_COMM_EXEC	= 18,	/* struct ev_comm_exec: an exec begins; the mappings that follow are the
+				 * new image's (they come before EV_EXEC, which is stamped when it ends) */
 };
 
 #define EV_COMM_LEN	16	/* TASK_COMM_LEN, NUL-terminated */
@@ -127,6 +129,12 @@ struct ev_ksymbol {
 	__u32		len;
 	__u32		name_len;	/* the name follows, NUL-padded to 8 */
 	char		name[];
+};
+
+/* Made by sidecar/collect from PERF_RECORD_COMM with PERF_RECORD_MISC_COMM_EXEC.  start_ns 0. */
+struct ev_comm_exec {
+	struct ev_head	head;
+	char		comm[EV_COMM_LEN];
 };
 
 /* Slots of the per-CPU counter array `stats` (u64 each, only ever growing). */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ringsided was told: command line over configuration file over defaults.  One option table
+ * (options.c) makes the parsing, --help, the YAML keys and the man page's list.
+ */
+#ifndef RINGSIDE_CONFIG_H
+#define RINGSIDE_CONFIG_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum config_mode { MODE_RUN, MODE_HELP, MODE_VERSION, MODE_CHECK_CONFIG, MODE_PROBE, MODE_EXPLAIN_LABELS,
+	MODE_EXPLAIN_CONTEXT };
+enum config_scope { SCOPE_AUTO, SCOPE_HOST, SCOPE_PIDNS, SCOPE_CGROUP, SCOPE_PIDS };
+enum config_io { IO_AUTO, IO_URING, IO_PLAIN };
+
+struct config {
+	enum config_mode mode;
+	char		*ring;			/* path */
+	uint64_t	 ring_size, dict_size;	/* bytes */
+	char		*group;			/* NULL: ringside, else the directory's group, else root */
+	uint32_t	 ring_mode;		/* 0640 */
+	uint32_t	 frequency;
+	enum config_scope scope;
+	char		*scope_cgroup;
+	uint32_t	*scope_pids; uint32_t n_scope_pids;
+	uint64_t	 duration_ns;		/* 0: none */
+	enum config_io	 io_backend;
+	bool		 low_latency;
+	uint64_t	 memory_limit;
+	uint32_t	 stack_depth;
+	char		*pod_facts;
+	char		*config_path;		/* read; NULL when the default one is absent */
+	char		*node, *container_id;
+	char		*record_events, *replay;
+	uint32_t	 explain_pid;
+	bool		 json_output;		/* -o json */
+	int		 ready_fd;		/* -1 none */
+	int		 log_level;		/* enum log_level */
+	bool		 log_json;
+	bool		 otel_lenient;		/* otel_resource_attributes: lenient */
+	char	       **include_env_vars; uint32_t n_include_env_vars;
+	bool		 publish_command_line, publish_working_directory;
+};
+/* Exit code 0 go on, else the program's exit code (2) after a message on err. */
+int	config_load(struct config *c, int argc, char **argv, FILE *err);
+/* SIGHUP: reads the file again over the same command line into *fresh; a bad one gives -EINVAL and a message. */
+int	config_reload(const struct config *old, struct config *fresh, FILE *err);
+int	config_check_file(const char *path, FILE *out);	/* --check-config: prints FILE:LINE:COLUMN errors; 0 or 2 */
+void	config_help(FILE *out);
+void	config_free(struct config *c);
+const char *config_scope_text(const struct config *c, char *buf, size_t n);	/* `host`, `pidns`, `cgroup:PATH`, `pid:1,2` */
+#endif
