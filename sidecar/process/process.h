@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who runs: processes, their images, their mappings, the files behind them.  Takes events in order and
+ * the door's answers, gives images.  Used by sidecar/pipeline.c on one thread; the door (door.h) has
+ * helper threads of its own, which share nothing with this but queues.
+ *
+ * Identity of a process = (pid, start_ns).  exec makes a new image.  Samples hold an image by reference
+ * count, so a later exec or exit never changes what an earlier sample says.  A fork inherits the
+ * parent's image until it execs: same mappings, same environment, own pid.
+ */
+#ifndef RINGSIDE_PROCESS_H
+#define RINGSIDE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/event.h"
+
+struct process_table;
+struct door;
+
+/* A file behind a mapping.  Key: device, inode, size, mtime (and for a process that is gone: device and
+ * inode, or build id, as the side-band event told).  Shared by all processes; ref-counted by mappings. */
+enum file_state { FILE_UNKNOWN, FILE_OPENING, FILE_SENT, FILE_READY, FILE_FAILED };
+struct sym_segment;
+struct file {
+	uint32_t	 id;			/* symbols file_id, >= 16 */
+	enum file_state	 state;
+	uint32_t	 dev_major, dev_minor;
+	uint64_t	 inode;
+	uint64_t	 size;
+	int64_t		 mtime_ns;
+	char		*path;			/* true path, no ` (deleted)` marker of the kernel's */
+	char		*build_id;		/* GNU, else Go, else htlhash; NULL unknown yet */
+	uint8_t		 build_id_kind;		/* enum ringside_build_id_kind */
+	uint32_t	 n_segments;
+	struct sym_segment *segments;
+	uint32_t	 refs;
+	uint32_t	 name_version;		/* grows when better answers may exist (debug file came) */
+	void		*user;			/* pipeline's own; freed by its callback */
+};
+
+enum mapping_kind { MAPPING_FILE, MAPPING_ANON, MAPPING_VDSO, MAPPING_JIT };
+struct mapping {
+	uint64_t	 start, end, file_offset;
+	enum mapping_kind kind;
+	struct file	*file;			/* NULL for ANON */
+	uint32_t	 serial;		/* unique in this table: for caches */
+};
+
+/* Where what is known of an image came from: better later answers raise it. */
+enum image_state { IMAGE_EVENTS /* only what events said */, IMAGE_READ /* the door answered */,
+	IMAGE_GONE /* gone before it could be read */, IMAGE_UNREADABLE, IMAGE_TIMEOUT };
+
+struct label_set;				/* labels/labels.h */
+struct image {
+	uint32_t	 pid;
+	uint64_t	 start_ns, exec_id;
+	uint64_t	 serial;		/* unique: for caches */
+	uint32_t	 version;		/* grows with every change of mappings */
+	uint32_t	 label_version;		/* grows with every change of labels */
+	enum image_state state;
+	bool		 pending;		/* a door answer is outstanding: worth waiting for */
+	bool		 kthread;
+	bool		 sampled;
+	bool		 seen_published;
+	uint32_t	 parent_pid;
+	char		 comm[16];		/* of the main thread */
+	char		*exe_path;		/* NULL unknown */
+	char		*exe_name;		/* basename */
+	char		*cgroup;		/* path of the chosen line, or NULL */
+	struct label_set *labels;		/* first labels; NULL until known */
+	struct file	*exe;			/* may be NULL */
+	struct mapping	*maps; uint32_t n_maps; /* sorted, executable only */
+	char		*perf_map;		/* path form for messages only; NULL none */
+	uint32_t	 perf_map_id;		/* symbols file_id of the perf map; 0 none */
+	uint32_t	 refs;
+	void		*user;			/* pipeline's own */
+};
+
+struct process_options {
+	uint64_t	 grace_ns;		/* how long the dead keep their entry: 60 s */
+	uint32_t	 max_processes;		/* 65536: beyond it the least recently seen dead, then living, go */
+	uint32_t	 max_maps;		/* executable mappings kept per image: 8192 */
+	const char	*node;			/* host.name */
+	bool		 otel_lenient;
+	const char	*const *include_env_vars; uint32_t n_include_env_vars;
+	bool		 publish_command_line, publish_working_directory;
+	const char	*container_id;		/* --container-id: our own */
+	bool		 replay;		/* ask no door: answers come from a journal */
+};
+int	process_table_create(struct process_table **out, const struct process_options *o, struct door *door);
+void	process_table_destroy(struct process_table *t);
+
+/* Events, in event order.  on_sample never returns NULL; release with image_put(). */
+struct image *process_on_sample(struct process_table *t, const struct ev_sample *s);
+void	process_on_fork(struct process_table *t, const struct ev_fork *e);
+struct image *process_on_exec(struct process_table *t, const struct ev_exec *e);	/* the new image, borrowed */
+struct image *process_on_exit(struct process_table *t, const struct ev_exit *e);	/* may be NULL; borrowed */
+void	process_on_mmap(struct process_table *t, const struct ev_mmap *e);
+void	process_on_comm_exec(struct process_table *t, const struct ev_comm_exec *e);
+/*
+ * Tells of an exec or exit as soon as it is drained, before the event's turn comes: a reading that ends
+ * after it must not serve the image before it.
+ */
+void	process_peek(struct process_table *t, const struct ev_head *e);
+
+void	image_get(struct image *i);
+void	image_put(struct process_table *t, struct image *i);
+/* The mapping that holds addr, or NULL. */
+const struct mapping *image_find(const struct image *i, uint64_t addr);
+struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start_ns); /* current image or NULL */
+
+/*
+ * The door's answers.  The pipeline drains events first (so that process_peek() has seen every exec up
+ * to the reading's end), then takes, journals and applies.  Raw bytes are self-contained but for fds.
+ */
+#define DOOR_MESSAGE_MAX (1u << 20)
+#define DOOR_MAX_FDS 1
+/* Applies one answer.  fds (at most one) are consumed.  On replay fds is empty. */
+int	process_apply(struct process_table *t, const void *msg, size_t n, int fd);
+/* Files that should be handed to the symbol worker now: calls fn once per file, fd consumed by fn. */
+typedef void (*process_file_fn)(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug);
+void	process_set_file_fn(struct process_table *t, process_file_fn fn, void *arg);
+/* The worker wants a debug file for f; the door looks for it (by build id, by link) and opens it. */
+void	process_want_debug(struct process_table *t, struct file *f, const char *gnu_build_id, const char *debug_link);
+struct file *process_file(struct process_table *t, uint32_t file_id);	/* NULL when forgotten */
+/* The worker forgot it (restart): open it again on next use. */
+void	process_reopen_file(struct process_table *t, struct file *f);
+void	process_set_file_free_fn(struct process_table *t, void (*fn)(void *arg, struct file *f), void *arg);
+void	process_set_image_free_fn(struct process_table *t, void (*fn)(void *arg, struct image *i), void *arg);
+
+/* Once a drain: grace, re-reads (cgroup at 1, 5, 30 s), memory bound. */
+void	process_tick(struct process_table *t, uint64_t boot_ns);
+
+struct process_counts { uint64_t processes, images, files, gone, unreadable, timeouts, malformed, refused; size_t heap_bytes; };
+void	process_counts(const struct process_table *t, struct process_counts *out);
+
+#endif
