@@ -57,7 +57,12 @@ struct ev_head {
 #define EV_F_USER_FAULT		0x10	/* user stack helper failed (-EFAULT): no frame at all */
 #define EV_F_MMAP_BUILD_ID	0x20	/* ev_mmap carries a build id instead of dev:inode */
 #define EV_F_KSYM_UNREGISTER	0x40
-#define EV_F_MISC_CUT		0x80	/* ev_exec.filename was cut */
+#define EV_F_MISC_CUT		0x80	/* ev_exec.filename or ev_ksymbol.name was cut */
+/*
+ * An exec maps its new image before it is announced: mapping events with this flag belong to the image
+ * that the next EV_EXEC of this process begins, not to the one that it had.
+ */
+#define EV_F_MMAP_NEXT_IMAGE	0x100
 
 /*
  * A tick.  The frames follow: kernel_frames addresses, then user_frames addresses, leaf first, u64
@@ -146,7 +151,8 @@ enum ev_stat {
 	EV_STAT_RING_FULL	= 4,	/* EV_SAMPLE not written: ring buffer full */
 	EV_STAT_PROC_RING_FULL	= 5,	/* fork/exec/exit not written: ring buffer full */
 	EV_STAT_PAUSED		= 6,	/* ticks skipped while paused */
-	EV_STAT_MAX		= 8,
+	EV_STAT_RUN_NS		= 7,	/* nanoseconds spent on ticks that were sampled */
+	EV_STAT_MAX		= 8,	/* one cache line */
 };
 
 /* Scope, set as rodata before load. */
