@@ -30,7 +30,10 @@ struct labels_input {
 	uint32_t pid; const char *comm, *exe_path, *exe_name, *container_id, *node;
 	const struct otel_env *env;		/* may be NULL */
 	const char *command_line, *working_directory;	/* NULL unless allowed */
+	const struct label *environment; uint32_t n_environment;	/* allow-listed names and values */
+	uint32_t parent_pid;		/* 0 unknown */
 	bool kthread;
+	bool in_cluster;		/* KUBERNETES_SERVICE_HOST is set in our own environment */
 };
 int	labels_build(struct label_set **out, const struct labels_input *in);
 #endif

@@ -8,6 +8,11 @@
  * DOOR_THREADS such losses new processes stay unlabelled, and that is counted.
  *
  * Memory is read by /proc/PID/mem, never by process_vm_readv (which hangs on an unserved page).
+ *
+ * All threads are made by door_create(), so create the door when rights have been dropped (capabilities
+ * belong to a thread) and before the seccomp filter, or give the filter to all threads (TSYNC).  What the
+ * threads call: openat, openat2, newfstatat, statx, readlinkat, read, pread64, write, close, getdents64,
+ * memfd_create, clock_gettime, clock_nanosleep, futex, madvise and what malloc needs.
  */
 #ifndef RINGSIDE_DOOR_H
 #define RINGSIDE_DOOR_H
@@ -38,19 +43,31 @@ struct door_request {
 	uint64_t	map_start, map_end;	/* FILE: for map_files */
 	uint32_t	dev_major, dev_minor;
 	uint64_t	inode;			/* FILE: what the opened file must be */
-	char		path[4096];		/* FILE: as mapped; DEBUG: debug link's base name */
+	uint32_t	flags;			/* DOOR_F_* */
+	uint32_t	pad0;
+	char		path[4096];		/* FILE: as mapped; DEBUG: of the ELF file that is stripped */
+	char		link[256];		/* DEBUG: debug link's base name */
 	char		build_id[41];		/* DEBUG: hex */
 };
+#define DOOR_F_OWN_VDSO	0x1			/* VDSO: our own image will do */
+#define DOOR_F_GONE	0x2			/* FILE: the process is gone, only our own root is left */
 
 struct door;
 int	door_create(struct door **out);
 void	door_destroy(struct door *d);
+/* What DOOR_PROCESS may read beside the usual; before the first request.  The names are copied. */
+int	door_allow(struct door *d, const char *const *env_names, uint32_t n, bool command_line,
+		   bool working_directory);
 int	door_fd(const struct door *d);		/* readable when answers wait */
-int	door_ask(struct door *d, const struct door_request *r);	/* -EAGAIN queue full, -EBUSY no thread left */
+/*
+ * -EAGAIN queue full, or first resolutions (PROCESS) have used up their tenth of a CPU for now: ask
+ * again later; -EBUSY no thread left.
+ */
+int	door_ask(struct door *d, const struct door_request *r);
 /* 1 answer: *n bytes in buf, *fd an open descriptor or -1; 0 none. */
 int	door_take(struct door *d, void *buf, size_t cap, size_t *n, int *fd);
 /* Every 100 ms or so: gives up requests that block. Each gives an answer that says timeout. */
 void	door_tick(struct door *d, uint64_t monotonic_ns);
-uint64_t door_lost_threads(const struct door *d);
+uint64_t door_lost_threads(const struct door *d);	/* ever; one that comes back serves again */
 
 #endif

@@ -39,14 +39,23 @@ struct file {
 	uint32_t	 refs;
 	uint32_t	 name_version;		/* grows when better answers may exist (debug file came) */
 	void		*user;			/* pipeline's own; freed by its callback */
+	/* 20 bytes at most, hex: what the kernel said the mapped file's GNU build id is; NULL it did not.
+	 * A file that was opened by path alone and whose own build id differs is another file. */
+	char		*expect_build_id;
 };
 
+/*
+ * FILE: names by ELF address of file.  VDSO: the same, file is the image.  JIT: anonymous memory of a
+ * process that has a perf map; file is that map, asked with run-time addresses.  ANON: no names.
+ */
 enum mapping_kind { MAPPING_FILE, MAPPING_ANON, MAPPING_VDSO, MAPPING_JIT };
 struct mapping {
 	uint64_t	 start, end, file_offset;
 	enum mapping_kind kind;
 	struct file	*file;			/* NULL for ANON */
 	uint32_t	 serial;		/* unique in this table: for caches */
+	uint32_t	 pad0;
+	uint64_t	 since_ns;		/* boot time of the event or reading that told of it */
 };
 
 /* Where what is known of an image came from: better later answers raise it. */
@@ -108,6 +117,17 @@ void	process_peek(struct process_table *t, const struct ev_head *e);
 
 void	image_get(struct image *i);
 void	image_put(struct process_table *t, struct image *i);
+/*
+ * A sample of i needs names of m: has its file opened when nobody did so yet.  process_on_sample() does
+ * it for every frame, now or when the maps of a pending image come, so that calling this is only needed
+ * for a file whose state went back to FILE_UNKNOWN (process_reopen_file) or FILE_FAILED.
+ */
+void	process_want_file(struct process_table *t, struct image *i, const struct mapping *m);
+/*
+ * addr of a sample of i is in no mapping: the maps are read again, at most after 1, 2, 4.. s.  Or it is
+ * in an ANON or JIT mapping and stayed unnamed: the perf map is opened again, at most every 2 s.
+ */
+void	process_miss(struct process_table *t, struct image *i, uint64_t addr);
 /* The mapping that holds addr, or NULL. */
 const struct mapping *image_find(const struct image *i, uint64_t addr);
 struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start_ns); /* current image or NULL */
@@ -120,7 +140,12 @@ struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start
 #define DOOR_MAX_FDS 1
 /* Applies one answer.  fds (at most one) are consumed.  On replay fds is empty. */
 int	process_apply(struct process_table *t, const void *msg, size_t n, int fd);
-/* Files that should be handed to the symbol worker now: calls fn once per file, fd consumed by fn. */
+/*
+ * Files that should be handed to the symbol worker now: calls fn once per opening, fd consumed by fn.
+ * kind FILE: an ELF file; debug: a separate debug file of f.  VDSO: a sealed memory file that holds the
+ * image's bytes.  JIT: a perf map, to be added again whenever it comes.  f->state is FILE_SENT; the
+ * pipeline makes it FILE_READY or FILE_FAILED by the worker's answer.
+ */
 typedef void (*process_file_fn)(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug);
 void	process_set_file_fn(struct process_table *t, process_file_fn fn, void *arg);
 /* The worker wants a debug file for f; the door looks for it (by build id, by link) and opens it. */
