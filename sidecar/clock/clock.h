@@ -30,7 +30,8 @@ struct clock_anchor {
 #define CLOCK_EPOCHS 16
 struct clock_converter {
 	struct { struct clock_anchor anchor; uint32_t epoch; } epochs[CLOCK_EPOCHS];
-	uint32_t n, next_epoch;
+	uint32_t n, next_epoch;	/* epochs are numbered from 1 */
+	uint32_t dropped;	/* old epochs forgotten: more than CLOCK_EPOCHS steps */
 };
 
 struct clock_stamp { int64_t wall_ns; uint64_t boot_ns; uint32_t epoch; uint64_t error_ns; };
@@ -40,18 +41,29 @@ void	clock_converter_init(struct clock_converter *c);
 enum clock_change { CLOCK_SAME, CLOCK_FIRST, CLOCK_STEPPED };
 /*
  * Feeds a reading.  Within the old epoch's bounds (plus its own) it only narrows the bound; beyond them,
- * or when stepped says that the kernel told of a step, a new clock epoch begins at a->boot_ns and *step_ns is the jump.
+ * or when stepped says that the kernel told of a step, or when the source is of a better kind, a new clock
+ * epoch begins at a->boot_ns and *step_ns is the jump.  Readings older than the current epoch are ignored.
  */
 enum clock_change clock_converter_feed(struct clock_converter *c, const struct clock_anchor *a, bool stepped,
 				       int64_t *step_ns);
-/* 0, or -ERANGE when the result would lie before 2000 or after 2200 or overflow (counted clock_refused), -ENODATA without an anchor. */
+/*
+ * 0; -ERANGE (counted clock_refused) when the result would lie before 2000 or after 2200 or overflow, or when
+ * the event is older than every epoch still kept; -ENODATA without an anchor.
+ */
 int	clock_convert(const struct clock_converter *c, uint64_t boot_ns, struct clock_stamp *out);
 /* The original's shape: a converter over one offset. */
 int	clock_boot_to_wall(const struct clock_anchor *a, uint64_t boot_ns, int64_t *wall_ns);
+/* NULL without an anchor. */
 const struct clock_anchor *clock_current(const struct clock_converter *c, uint32_t *epoch);
+/* How long the machine slept between two paired readings, in ns; 0 when it did not. */
+#define CLOCK_SUSPEND_MIN_NS 100000000ll
+uint64_t clock_suspended_between(const struct clock_anchor *before, const struct clock_anchor *after);
 
 /* --- reads clocks (anchor.c) --- */
-/* Best of several triples; falls back to /proc/stat btime, then to an estimate, flagged in source. */
+/*
+ * Best of several triples; falls back to /proc/stat btime, then to an estimate, flagged in source.
+ * -EXDEV: our time namespace's offset cannot be known (unshare without a fork); -ENODATA: no clock at all.
+ */
 int	clock_take_anchor(struct clock_anchor *out);
 uint64_t clock_boot_now(void);		/* host CLOCK_BOOTTIME, ns */
 int64_t	clock_real_now(void);
