@@ -44,8 +44,8 @@ static int withhold(int uffd, void *addr, size_t len)
 /* An environment of several pages, padding first: some of them hold nothing that we need. */
 static int exec_padded(char **argv)
 {
-	static char padding[5 * 4096];
-	char *env[] = { padding, "OTEL_SERVICE_NAME=unreadable", NULL };
+	static char padding[5 * 4096], name[] = "OTEL_SERVICE_NAME=unreadable";
+	char *env[] = { padding, name, NULL };
 
 	memset(padding, 'x', sizeof(padding) - 1);
 	memcpy(padding, "PADDING=", 8);
