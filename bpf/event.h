@@ -14,7 +14,7 @@
 #ifndef RINGSIDE_BPF_EVENT_H
 #define RINGSIDE_BPF_EVENT_H
 
-#ifndef __VMLINUX_H__	/* bpf/ brings its own __u32 and friends */
+#ifndef __bpf__	/* bpf/ brings its own __u32 and friends: bpf/kernel_types.h */
 #include <linux/types.h>
 #endif
 
@@ -27,7 +27,7 @@ enum ev_type {
 	EV_EXEC		= 3,	/* struct ev_exec: the process has a new image */
 	EV_EXIT		= 4,	/* struct ev_exit: the last thread of the process is gone */
 	/* 16 and above are made by sidecar/collect from the kernel's own side-band events */
-	EV_MMAP		= 16,	/* struct ev_mmap: an executable mapping */
+	EV_MMAP		= 16,	/* struct ev_mmap: an executable mapping; in scope or not */
 	EV_KSYMBOL	= 17,	/* struct ev_ksymbol: kernel text came or went (modules, BPF) */
 	EV_COMM_EXEC	= 18,	/* struct ev_comm_exec: an exec begins; the mappings that follow are the
 				 * new image's (they come before EV_EXEC, which is stamped when it ends) */
@@ -58,11 +58,6 @@ struct ev_head {
 #define EV_F_MMAP_BUILD_ID	0x20	/* ev_mmap carries a build id instead of dev:inode */
 #define EV_F_KSYM_UNREGISTER	0x40
 #define EV_F_MISC_CUT		0x80	/* ev_exec.filename or ev_ksymbol.name was cut */
-/*
- * An exec maps its new image before it is announced: mapping events with this flag belong to the image
- * that the next EV_EXEC of this process begins, not to the one that it had.
- */
-#define EV_F_MMAP_NEXT_IMAGE	0x100
 
 /*
  * A tick.  The frames follow: kernel_frames addresses, then user_frames addresses, leaf first, u64
@@ -103,7 +98,8 @@ struct ev_exec {
 	__u64		inode;		/* of the executable */
 	__u32		dev_major, dev_minor;
 	__u32		parent_tgid;	/* 0 when not visible */
-	__u32		filename_len;	/* bytes, without NUL; the name follows, NUL-padded to 8 */
+	__u32		filename_len;	/* bytes, without NUL; the name, at least one NUL and
+					 * padding to 8 follow: so for every name below */
 	char		comm[EV_COMM_LEN];
 	char		filename[];	/* as given to execve, not resolved */
 };
@@ -142,7 +138,7 @@ struct ev_comm_exec {
 	char		comm[EV_COMM_LEN];
 };
 
-/* Slots of the per-CPU counter array `stats` (u64 each, only ever growing). */
+/* Slots of a CPU's line in the mapped array `stats` (u64 each, only ever growing). */
 enum ev_stat {
 	EV_STAT_TICKS		= 0,	/* program runs, idle included */
 	EV_STAT_IDLE		= 1,	/* ticks on the idle task: neither sampled nor counted as skipped */

@@ -22,6 +22,7 @@
 
 struct collect;				/* opaque */
 struct journal;				/* sidecar/collect/event_file.h */
+struct journal_facts;
 
 #define COLLECT_FREQUENCY_MAX	10000
 #define COLLECT_WHY_MAX		512	/* a buffer of this size cuts no message short */
@@ -114,9 +115,12 @@ struct collect_ops {
  */
 int	 collect_open(struct collect **out, const struct collect_options *opt, char *why, size_t n);
 
-/* Opens a journal as source.  Only opt->entry is looked at; no right is needed. */
+/* Opens a journal as source.  Of the options only log and entry are looked at; no right is needed. */
 int	 collect_open_replay(struct collect **out, const char *path,
 			     const struct collect_options *opt, char *why, size_t n);
+
+/* Facts of the host that recorded, valid until close; NULL for a live source.  See event_file.h. */
+const struct journal_facts *collect_replay_facts(const struct collect *c);
 
 void	 collect_close(struct collect *c);
 
@@ -125,7 +129,7 @@ int	 collect_arm(struct collect *c, char *why, size_t n);
 
 /*
  * Takes what the kernel holds, bounded: `more` says that something was left.  Never sleeps.  After the
- * events were disarmed (collect_close() is near) two drains take everything.
+ * collect_pause(), drains until one gives nothing take everything that was sampled.
  */
 int	 collect_drain(struct collect *c, struct collect_batch *batch);
 
