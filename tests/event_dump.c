@@ -186,12 +186,12 @@ static int set_option(struct dump *d, int c)
 {
 	switch (c) {
 	case 'l': d->seconds = atof(optarg); break;
-	case 'F': d->opt.frequency = (unsigned)atoi(optarg); break;
+	case 'F': d->opt.frequency = (unsigned)strtoul(optarg, NULL, 10); break;
 	case 'c': d->opt.scope = EV_SCOPE_CGROUP; d->opt.cgroup = optarg; break;
 	case 'p': parse_pids(d, optarg); break;
-	case 'd': d->opt.stack_depth = (unsigned)atoi(optarg); break;
+	case 'd': d->opt.stack_depth = (unsigned)strtoul(optarg, NULL, 10); break;
 	case 'r': d->opt.ring_bytes = strtoul(optarg, NULL, 0); break;
-	case 'm': d->drain_ms = (unsigned)atoi(optarg); break;
+	case 'm': d->drain_ms = (unsigned)strtoul(optarg, NULL, 10); break;
 	case 'w': d->record = optarg; break;
 	case 'q': d->quiet = 1; break;
 	case 's': d->stack = 1; break;

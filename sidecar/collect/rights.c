@@ -56,7 +56,7 @@ static void rights_read(struct rights *r)
 	p = strstr(text, "\nCapEff:");
 	r->effective = p ? strtoull(p + 8, NULL, 16) : UINT64_MAX;
 	p = strstr(text, "\nSeccomp:");
-	r->seccomp = p ? atoi(p + 9) : 0;
+	r->seccomp = p ? (int)strtol(p + 9, NULL, 10) : 0;
 }
 
 static bool has(const struct rights *r, int cap)
