@@ -2,10 +2,9 @@
 /*
  * Write side of the ring.  Never installed: one writer per file, and it is ringsided.
  *
- * Order of work for a record: ring_writer_open_block() makes sure that the current block has room for
- * the largest record, THEN intern, THEN ring_put_*.  A half of the dictionary is recycled only when no
- * live block refers to it, and "live" counts from the block that is open when the reference is handed
- * out: interning before opening would let a reader accept a record whose entries are already gone.
+ * Order of work for a record: ring_writer_open_block(), THEN intern, THEN ring_put_*.  A half of the
+ * dictionary is recycled only in ring_writer_open_block(), and only when no live block refers to it; a
+ * record put later with a reference of the generation before is refused (-ESTALE).
  *
  * Records become visible with ring_writer_publish(), one release store for a whole batch.
  * One thread.  Nothing here allocates, locks or makes a system call on the put path.
@@ -21,16 +20,17 @@ struct ring_writer;
 struct ring_writer_options {
 	const char	*path;
 	uint64_t	 ring_bytes, dict_bytes;	/* rounded up to legal sizes */
-	gid_t		 group;
-	mode_t		 mode;
-	uint32_t	 block_bytes;			/* 0: 64 KiB */
+	gid_t		 group;				/* (gid_t)-1: leave it */
+	mode_t		 mode;				/* 0: 0640; never writable by others */
+	uint32_t	 block_bytes;			/* 0: 64 KiB; 4 KiB to 16 MiB */
 	const char	*exclude_hint;			/* unused: NULL */
 };
 
 /*
  * Creates the file complete under a temporary name, takes the locks, renames it into place and marks
  * a predecessor superseded (kept as PATH.prev).  Sequence numbers go on from the predecessor.
- * -EBUSY: another live writer (see ring_writer_error(), which names its pid); -ENOSPC: named with sizes.
+ * -EBUSY: another live writer (see ring_writer_error(), which names its pid); -ENOSPC: named with sizes;
+ * -EEXIST: something of ours stands at the path that is not a ring; -EPERM: the group could not be given.
  */
 int	 ring_writer_create(struct ring_writer **out, const struct ring_writer_options *o);
 /* clean: mark the ring closed.  NULL is fine. */
@@ -70,8 +70,9 @@ int	 ring_intern_resource(struct ring_writer *w, const struct ring_attribute *a,
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* Room for one largest record in the current block; opens the next block (and recycles a half) when
- * there is not.  Sets *generation when not NULL. */
+/* The safe point before a record's references are obtained: goes over to the other half of the
+ * dictionary when this one is full and that one dead.  Cheap; call it for each record.  Blocks are opened
+ * by ring_put_* as needed.  Sets *generation when not NULL. */
 void	 ring_writer_open_block(struct ring_writer *w, uint32_t *generation);
 
 struct ring_stamp { int64_t wall_ns; uint64_t boot_ns; uint32_t clock_epoch; uint64_t clock_error_ns; };
@@ -95,7 +96,8 @@ struct ring_sample {
 							 * see value below */
 	const struct ringside_attribute	*attribute_values; /* nattributes of them; key used when no ref */
 };
-/* -EMSGSIZE: could not be made to fit (counted record_too_big by the caller). */
+/* -EMSGSIZE: could not be made to fit (counted record_too_big by the caller).  -ESTALE: a reference of
+ * another generation; intern anew. */
 int	 ring_put_sample(struct ring_writer *w, const struct ring_sample *s);
 
 struct ring_process {

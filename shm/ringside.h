@@ -195,7 +195,8 @@ struct ringside_incarnation {
 };
 
 struct ringside_record {
-	uint32_t	 kind;		/* enum ringside_kind */
+	uint32_t	 kind;		/* enum ringside_kind; 0x10000 and more: a record of a later
+					 * minor version, of which only the common fields are set */
 	uint64_t	 seq;		/* consecutive; a reader-side RINGSIDE_LOST has none */
 	int64_t		 time_ns;	/* wall clock, ns since 1970 */
 	uint64_t	 boot_ns;	/* host CLOCK_BOOTTIME */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The put path: reserve in place, commit, publish.  No allocation, no lock, no system call but the
+ * bounded wake-up in publish, and nothing that a reader could write is ever read.
+ */
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <errno.h>
+
+#include "shm/ring_atomic.h"
+#include "shm/ring_time.h"
+#include "shm/writer_state.h"
+
+#define FUTEX_WAKE_SHARED	1	/* FUTEX_WAKE without _PRIVATE, which would never wake */
+#define WAKE_INTERVAL_NS	1000000u
+#define WAKE_AT_MOST		2	/* woken readers wake two more each: a crowd cannot stall us */
+
+static uint64_t *words_at(struct ring_writer *w, uint64_t pos)
+{
+	return (uint64_t *)(void *)(w->data + (pos & w->data_mask));
+}
+
+/* Newest stamp, per clock epoch: after a step back a block must not claim the time before it. */
+static void note_stamp(struct ring_writer *w, const struct ring_stamp *s)
+{
+	if (s->clock_epoch != w->last.clock_epoch || s->boot_ns > w->last.boot_ns)
+		w->last = *s;
+}
+
+static void write_block_header(struct ring_writer *w)
+{
+	struct ring_block b = {
+		.block_no = w->block,
+		.first_seq = w->seq,
+		.boot_ns = w->last.boot_ns,
+		.real_ns = w->last.wall_ns,
+		.lost_total = w->lost_total,
+		.incarnation = w->incarnation,
+		.clock_epoch = w->last.clock_epoch,
+	};
+	uint64_t *words = words_at(w, w->pos);
+
+	ring_copy_in(words + 2, &b, sizeof(b));
+	ring_relaxed_store(words + 1, 0);
+	ring_relaxed_store(words, ring_word0(sizeof(b), RING_T_BLOCK, 0));
+	w->pos += RING_RECORD_BYTES(sizeof(b));
+	w->block_end = (w->block + 1) << w->shift;
+	w->process_bytes = 0;
+}
+
+void ring_first_block(struct ring_writer *w)
+{
+	ring_announce(&w->hdr->intent, 0);
+	write_block_header(w);
+}
+
+/*
+ * Pad, announce, header.  A batch that is as long as half the ring is published on the way: else a
+ * reader would find the tail itself overwritten.
+ */
+void ring_next_block(struct ring_writer *w)
+{
+	uint64_t *words, left = w->block_end - w->pos;
+
+	if (left) {
+		words = words_at(w, w->pos);
+		ring_relaxed_store(words + 1, 0);
+		ring_relaxed_store(words, ring_word0((uint32_t)left - 16, RING_T_PAD, 0));
+	}
+	w->pos = w->block_end;
+	if (w->pos - w->published >= (w->data_mask + 1) / 2)
+		ring_writer_publish(w);
+	w->block++;
+	ring_announce(&w->hdr->intent, w->block);
+	write_block_header(w);
+}
+
+/*
+ * A safe point between records.  Opening a block does not wait for it: ring_reserve() opens blocks as
+ * needed and never changes the generation, and a record counts as a reference from the block in which it
+ * really stands.
+ */
+void ring_writer_open_block(struct ring_writer *w, uint32_t *generation)
+{
+	dict_flip_if_due(w);
+	if (generation)
+		*generation = ring_writer_generation(w);
+}
+
+int ring_reserve(struct ring_writer *w, uint32_t len, uint8_t **payload)
+{
+	uint64_t *words, need = RING_RECORD_BYTES(len);
+
+	if (len > w->max_payload)
+		return -EMSGSIZE;
+	if (w->block_end - w->pos < need)
+		ring_next_block(w);
+	words = words_at(w, w->pos);
+	if (len & 15) {			/* no stale byte behind the payload */
+		ring_relaxed_store(words + need / 8 - 2, 0);
+		ring_relaxed_store(words + need / 8 - 1, 0);
+	}
+	*payload = (uint8_t *)(words + 2);
+	return 0;
+}
+
+void ring_commit(struct ring_writer *w, uint16_t type, uint16_t flags, uint32_t len)
+{
+	uint64_t *words = words_at(w, w->pos);
+
+	ring_relaxed_store(words + 1, ring_word1((uint32_t)w->seq, 0));
+	ring_relaxed_store(words, ring_word0(len, type, flags));
+	w->seq++;
+	w->pos += RING_RECORD_BYTES(len);
+}
+
+int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *payload, uint32_t len,
+	     const struct ring_stamp *stamp)
+{
+	uint8_t *p;
+	int err = ring_reserve(w, len, &p);
+
+	if (err)
+		return err;
+	ring_copy_in(p, payload, len);
+	ring_commit(w, type, flags, len);
+	if (stamp)
+		note_stamp(w, stamp);
+	return 0;
+}
+
+/* At most every millisecond; what is owed is paid by the next publish or heartbeat. */
+static void wake_readers(struct ring_writer *w)
+{
+	uint64_t now;
+
+	if (!w->wake_owed)
+		return;
+	now = ring_clock_ns(CLOCK_MONOTONIC);
+	if (now - w->last_wake_ns < WAKE_INTERVAL_NS)
+		return;
+	syscall(SYS_futex, &w->hdr->tail, FUTEX_WAKE_SHARED, WAKE_AT_MOST, NULL, NULL, 0);
+	w->last_wake_ns = now;
+	w->wake_owed = false;
+}
+
+void ring_writer_publish(struct ring_writer *w)
+{
+	if (w->pos != w->published) {
+		ring_publish(&w->hdr->tail, w->pos);
+		w->published = w->pos;
+		w->wake_owed = true;
+	}
+	wake_readers(w);
+}
+
+void ring_writer_heartbeat(struct ring_writer *w, uint64_t boot_ns)
+{
+	ring_relaxed_store(&w->hdr->heartbeat, boot_ns);
+	wake_readers(w);
+	if (w->prev_deadline && boot_ns >= w->prev_deadline)
+		ring_prev_remove(w);
+}
+
+/* Slot rule: see ring_slot_begin(). */
+void ring_writer_anchor(struct ring_writer *w, const struct ring_anchor *a)
+{
+	uint64_t stamp = ++w->anchor_stamp;
+	struct ring_anchor_slot *s = &w->hdr->anchors[stamp % RING_ANCHORS];
+
+	ring_slot_begin(&s->stamp);
+	ring_relaxed_store(&s->boot_ns, a->boot_ns);
+	ring_relaxed_store(&s->real_ns, a->real_ns);
+	ring_relaxed_store(&s->offset_ns, a->offset_ns);
+	ring_relaxed_store(&s->bound_ns, a->bound_ns);
+	ring_relaxed_store(&s->clock_epoch, a->clock_epoch);
+	ring_relaxed_store(&s->source, a->source);
+	ring_relaxed_store(&s->taken_boot_ns, a->taken_boot_ns);
+	ring_slot_end(&s->stamp, stamp);
+}
+
+void ring_writer_lost_total(struct ring_writer *w, uint32_t cause, uint64_t total)
+{
+	if (cause == RINGSIDE_LOST_LAPPED || cause >= RING_CAUSES)
+		return;
+	w->lost_total += total - w->lost[cause];
+	w->lost[cause] = total;
+	ring_relaxed_store(&w->hdr->lost[cause], total);
+}
+
+uint64_t ring_writer_next_seq(const struct ring_writer *w)
+{
+	return w->seq;
+}
