@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/complain.h"
+#include "client/target.h"
+#include "client/time.h"
+
+static void wake(int sig)
+{
+	(void)sig;	/* only so that a wait ends */
+}
+
+/* The child: waits for one byte, then becomes the command.  Without the byte it ends. */
+static void run(int go, char **argv)
+{
+	ssize_t n;
+	char byte;
+	int err;
+
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(0);
+	close(go);
+	execvp(argv[0], argv);
+	err = errno;
+	complain("starting: %s: %s", argv[0], strerror(err));
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+int target_start(struct target *t, char **argv)
+{
+	struct sigaction sa;
+	int pipe_fds[2], err;
+
+	memset(t, 0, sizeof(*t));
+	t->go = -1;
+	memset(&sa, 0, sizeof(sa));
+	sigemptyset(&sa.sa_mask);
+	sa.sa_handler = wake;
+	sigaction(SIGCHLD, &sa, NULL);
+	if (pipe2(pipe_fds, O_CLOEXEC))
+		return -errno;
+	t->pid = fork();
+	if (t->pid < 0) {
+		err = -errno;
+		close(pipe_fds[0]);
+		close(pipe_fds[1]);
+		t->pid = 0;
+		return err;
+	}
+	if (!t->pid) {
+		close(pipe_fds[1]);
+		run(pipe_fds[0], argv);
+	}
+	close(pipe_fds[0]);
+	t->go = pipe_fds[1];
+	return 0;
+}
+
+void target_go(struct target *t)
+{
+	ssize_t n = write(t->go, "g", 1);
+
+	(void)n;	/* a child that is gone already shows in target_poll() */
+	close(t->go);
+	t->go = -1;
+}
+
+static void note_end(struct target *t, int status)
+{
+	t->ended = true;
+	t->ended_ns = time_monotonic();
+	t->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool target_poll(struct target *t)
+{
+	int status;
+
+	if (!t->ended && t->pid && waitpid(t->pid, &status, WNOHANG) == t->pid)
+		note_end(t, status);
+	return t->ended;
+}
+
+void target_wait(struct target *t)
+{
+	int status;
+
+	while (!t->ended && t->pid) {
+		if (waitpid(t->pid, &status, 0) == t->pid)
+			note_end(t, status);
+		else if (errno != EINTR)
+			return;
+	}
+}
+
+void target_abandon(struct target *t)
+{
+	if (t->go >= 0)
+		close(t->go);
+	t->go = -1;
+	target_wait(t);
+}
