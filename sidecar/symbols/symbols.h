@@ -35,21 +35,30 @@ int	symbols_fd(const struct symbols *s);	/* an epoll fd that stays the same over
 void	symbols_flush(struct symbols *s);
 /* `uring` or `plain`, what the worker chose; NULL before it told. */
 const char *symbols_io_backend(const struct symbols *s);
+/* The worker has a uid of its own (needs CAP_SETUID at start); false before it told. */
+bool	symbols_own_uid(const struct symbols *s);
 uint64_t symbols_restarts(const struct symbols *s);
 uint64_t symbols_worker_bytes(const struct symbols *s);	/* heap, as it last said */
 
 /*
+ * Every add of a file, debug file, image or perf map is answered, in order: by SYM_FILE, or by SYM_GONE
+ * when the worker died meanwhile (add it again).  Every query is answered by one or more SYM_NAMES, all
+ * levels of an address together, or by one SYM_GONE.  A file that workers died of or hung on is refused
+ * from then on (SYM_FILE.error; names without names) until it is forgotten.
+ *
  * Files.  file_id is chosen by the caller (process/files.c), non-zero, never reused while in use.
  * add: fd is consumed always; answered by one SYM_FILE.  After a restart the worker has forgotten every
  * file: a query then is answered SYM_GONE for that file, and the caller adds it again (it re-opens it).
  */
 int	symbols_add_file(struct symbols *s, uint32_t file_id, int fd);
 /* A separate debug file for file_id (asked for by SYM_FILE.want_debug); checked against its build id
- * or debug-link CRC by the worker. */
+ * or debug-link CRC by the worker.  Answered by the SYM_FILE of file_id again, now with want_debug false
+ * and has_debug true when it fits. */
 int	symbols_add_debug(struct symbols *s, uint32_t file_id, int fd);
 /* Bytes of a vDSO image: data is copied. */
 int	symbols_add_image(struct symbols *s, uint32_t file_id, const void *data, size_t n);
-/* perf-PID.map; may be added again to have its growth read. */
+/* perf-PID.map; growth is looked for by itself on an unknown address, at most once a second; may be added
+ * again to have it read at once.  SYM_FILE with is_elf false and error NULL says that it was taken. */
 int	symbols_add_perf_map(struct symbols *s, uint32_t file_id, int fd);
 /* kallsyms, opened while CAP_SYSLOG was there; read on the first kernel query, again on an unknown
  * address at most every 10 s. */
@@ -88,6 +97,7 @@ struct sym_answer {			/* points into the caller's buffer */
 	const char	*debug_link;	/* base name, validated: no slash; NULL none */
 	uint32_t	 debug_link_crc;
 	bool		 want_debug;	/* no .symtab here: a separate debug file would help */
+	bool		 has_debug;	/* a separate debug file is in use */
 	bool		 stripped;
 	const char	*error;		/* why it could not be read; NULL */
 	uint32_t	 n_segments;
@@ -98,7 +108,8 @@ struct sym_answer {			/* points into the caller's buffer */
 	bool		 kptr_restricted; /* kernel addresses were all zero */
 };
 #define SYMBOLS_MESSAGE_MAX 65536
-/* Takes one raw answer: >0 bytes, 0 none now, -errno.  The bytes are what JOURNAL_NAMES holds. */
+/* Takes one raw answer: >0 bytes, 0 none now, -errno.  cap: SYMBOLS_MESSAGE_MAX.  The bytes are what
+ * JOURNAL_NAMES holds; they have passed the door once already. */
 int	symbols_take(struct symbols *s, void *buf, size_t cap);
 /* The door: everything checked once; also used on replay.  scratch: SYMBOLS_MESSAGE_MAX bytes, aligned, or owned by s. */
 struct symbols_decoder;

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <grp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sidecar/symbols/confine.h"
+
+#define WORKER_FILES 4200u
+#define WORKER_MAPPED (256ull << 20)	/* program and libraries: no /proc is at hand to ask */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNDER_SANITIZER 1
+#endif
+#endif
+#ifndef UNDER_SANITIZER
+#define UNDER_SANITIZER 0
+#endif
+
+void confine_descriptors(int keep)
+{
+	for (int fd = 0; fd < keep && fd < 3; fd++)
+		if (!UNDER_SANITIZER || fd != 2)	/* its report */
+			close(fd);
+	if (keep > 3)
+		syscall(SYS_close_range, 3u, (unsigned int)keep - 1, 0u);
+	syscall(SYS_close_range, keep > 2 ? (unsigned int)keep + 1 : 3u, ~0u, 0u);
+}
+
+int confine_to_parent(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+/* Permitted, effective and inheritable become exactly these, of those that are there. */
+static int capabilities_keep(const cap_value_t *keep, int n)
+{
+	cap_t now = cap_get_proc(), next = cap_init();
+	int err = now && next ? 0 : -ENOMEM;
+
+	for (int i = 0; i < n && !err; i++) {
+		cap_flag_value_t have = CAP_CLEAR;
+
+		cap_get_flag(now, keep[i], CAP_PERMITTED, &have);
+		if (have == CAP_SET) {
+			cap_set_flag(next, CAP_PERMITTED, 1, &keep[i], CAP_SET);
+			cap_set_flag(next, CAP_EFFECTIVE, 1, &keep[i], CAP_SET);
+		}
+	}
+	if (!err && cap_set_proc(next))
+		err = -errno;
+	cap_free(now);
+	cap_free(next);
+	return err;
+}
+
+static bool have_capability(cap_value_t cap)
+{
+	cap_t now = cap_get_proc();
+	cap_flag_value_t have = CAP_CLEAR;
+
+	if (now)
+		cap_get_flag(now, cap, CAP_EFFECTIVE, &have);
+	cap_free(now);
+	return have == CAP_SET;
+}
+
+static int filter_allow(scmp_filter_ctx f, const int *calls, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, calls[i], 0);
+	return err;
+}
+
+/* Memory without a file behind it, and never executable. */
+static int filter_allow_memory(scmp_filter_ctx f)
+{
+	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				   SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+				   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	return err;
+}
+
+/* fork() and nothing that makes a namespace or a thread. */
+static int filter_allow_fork(scmp_filter_ctx f)
+{
+	const uint64_t extra = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+			       CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_VM | CLONE_PTRACE;
+	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				   SCMP_A0(SCMP_CMP_MASKED_EQ, extra, 0));
+
+	/* libc tries it first and takes ENOSYS for an answer: its flags cannot be seen by a filter. */
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	return err;
+}
+
+/* The worker's filter is put on top of the launcher's, so this holds all that a worker needs too. */
+static const int launcher_calls[] = {
+	SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendto), SCMP_SYS(recvfrom), SCMP_SYS(ppoll),
+#ifdef __NR_poll
+	SCMP_SYS(poll),
+#endif
+	SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(kill), SCMP_SYS(pidfd_open), SCMP_SYS(close),
+	SCMP_SYS(close_range), SCMP_SYS(socketpair), SCMP_SYS(setresuid), SCMP_SYS(setresgid),
+	SCMP_SYS(setgroups), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+	SCMP_SYS(getresuid), SCMP_SYS(getresgid), SCMP_SYS(getgroups), SCMP_SYS(capget), SCMP_SYS(capset),
+	SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(prlimit64), SCMP_SYS(getppid), SCMP_SYS(getpid),
+	SCMP_SYS(gettid), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(io_uring_setup),
+	SCMP_SYS(io_uring_register), SCMP_SYS(io_uring_enter), SCMP_SYS(tgkill), SCMP_SYS(fcntl),
+	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex),
+	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(getrandom), SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(fstat),
+	SCMP_SYS(sched_yield), SCMP_SYS(restart_syscall), SCMP_SYS(write), SCMP_SYS(sysinfo),
+};
+
+static const int worker_calls[] = {
+	SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendto), SCMP_SYS(recvfrom),
+	SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(fstat), SCMP_SYS(close), SCMP_SYS(munmap),
+	SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex), SCMP_SYS(exit),
+	SCMP_SYS(exit_group), SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
+};
+
+/* What only an intruder would call ends the process; other mistakes are answered EPERM. */
+static const int intruder_calls[] = {
+	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev), SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(mount),
+	SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(userfaultfd),
+};
+
+static int filter_kill_intruders(scmp_filter_ctx f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(intruder_calls) / sizeof(intruder_calls[0]) && !err; i++)
+		err = seccomp_rule_add(f, SCMP_ACT_KILL_PROCESS, intruder_calls[i], 0);
+	return err;
+}
+
+static scmp_filter_ctx filter_start(void)
+{
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+
+	if (f)
+		seccomp_attr_set(f, SCMP_FLTATR_CTL_NNP, 1);
+	return f;
+}
+
+static int launcher_filter(void)
+{
+	scmp_filter_ctx f = filter_start();
+	int err = f ? 0 : -ENOMEM;
+
+	if (!err)
+		err = filter_allow(f, launcher_calls, sizeof(launcher_calls) / sizeof(launcher_calls[0]));
+	if (!err)	/* io_uring's rings are mapped from its descriptor by the worker to be */
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	if (!err)
+		err = filter_allow_fork(f);
+	if (!err)
+		err = filter_kill_intruders(f);
+	if (!err)
+		err = seccomp_load(f);
+	seccomp_release(f);
+	return err;
+}
+
+int confine_launcher(void)
+{
+	static const cap_value_t keep[] = { CAP_SETUID, CAP_SETGID };
+	struct rlimit no_core = { 0, 0 };
+	int err;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	if (have_capability(CAP_SETUID) && setresuid(WORKER_UID, (uid_t)-1, (uid_t)-1) && errno != EINVAL)
+		return -errno;
+	err = capabilities_keep(keep, 2);
+	if (err)
+		return err;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	/* Sanitizers start threads and write reports; what they test is not this. */
+	return UNDER_SANITIZER ? 0 : launcher_filter();
+}
+
+static bool change_user(void)
+{
+	if (setgroups(0, NULL) && errno != EPERM)
+		return false;
+	if (setresgid(WORKER_UID, WORKER_UID, WORKER_UID))
+		return false;
+	return !setresuid(WORKER_UID, WORKER_UID, WORKER_UID);
+}
+
+static void limit(int what, uint64_t value)
+{
+	struct rlimit r = { value, value }, now;
+
+	if (!getrlimit(what, &now) && now.rlim_max < value)
+		r.rlim_cur = r.rlim_max = now.rlim_max;
+	setrlimit(what, &r);
+}
+
+int confine_worker_rights(uint64_t memory, bool *own_uid)
+{
+	int err;
+
+	*own_uid = change_user();
+	err = capabilities_keep(NULL, 0);
+	if (err)
+		return err;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
+		return -errno;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_FSIZE, 0);
+	limit(RLIMIT_NOFILE, WORKER_FILES);
+	if (!UNDER_SANITIZER)
+		limit(RLIMIT_AS, WORKER_MAPPED + memory);
+	return 0;
+}
+
+int confine_worker_filter(bool uring)
+{
+	scmp_filter_ctx f = filter_start();
+	int err = f ? 0 : -ENOMEM;
+
+	if (!err)
+		err = filter_allow(f, worker_calls, sizeof(worker_calls) / sizeof(worker_calls[0]));
+	if (!err)
+		err = filter_allow_memory(f);
+	if (!err && uring)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(io_uring_enter), 0);
+	if (!err && UNDER_SANITIZER)	/* its report, and its look at its own memory */
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(write), 0);
+	if (!err && UNDER_SANITIZER)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(sigaltstack), 0);
+	if (!err)
+		err = filter_kill_intruders(f);
+	if (!err)
+		err = seccomp_load(f);
+	seccomp_release(f);
+	return err;
+}

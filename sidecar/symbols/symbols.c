@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sidecar's side: queues requests, sends what the socket takes, restarts the worker, answers for it
+ * what it can no longer answer.  Nothing blocks.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sidecar/symbols/pending.h"
+#include "sidecar/symbols/symbols.h"
+#include "sidecar/symbols/wire.h"
+
+#define QUEUE_MAX 1024u			/* requests waiting or sent */
+#define SENT_MAX 256u			/* of them sent: what a dying worker takes along */
+#define HANG_NS 3000000000ull		/* one request may keep the worker that long */
+#define STATUS_WAIT_NS 200000000ull	/* how long the launcher may take to say how a worker died */
+#define BACKOFF_FIRST_NS 100000000ull
+#define BACKOFF_MAX_NS 10000000000ull
+#define HEALTHY_NS 30000000000ull	/* a worker that lived so long resets the back-off */
+
+enum worker_state { WORKER_NONE, WORKER_SPAWNING, WORKER_UP, WORKER_ENDING, WORKER_NEVER };
+
+struct symbols {
+	struct symbols_options	 o;
+	struct symbols_launcher *launcher;
+	int			 epoll_fd, event_fd;
+	int			 sock;		/* the worker's, -1 none */
+	int			 kallsyms_fd;	/* ours: each new worker gets a copy */
+	enum worker_state	 state;
+	uint64_t		 serial;	/* of the worker */
+	uint64_t		 spawn_ns;	/* NONE: not before; UP: since; ENDING: since */
+	uint64_t		 backoff_ns;
+	uint64_t		 head_ns;	/* since when the first of sent keeps the worker */
+	bool			 killed;	/* by us, for a hang or a lie */
+	bool			 died, by_itself; /* the launcher said so; not by somebody's SIGKILL */
+	bool			 told;
+	bool			 uring, own_uid;
+	bool			 kallsyms_sent;
+	uint64_t		 restarts, worker_bytes;
+	uint32_t		 seq;
+	struct pending_list	 waiting, sent, orphans;
+	struct strikes		 strikes;
+	struct symbols_decoder	*decoder;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int watch(struct symbols *s, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* --- the worker's life --- */
+
+/* An answer of our own: makes symbols_fd() readable. */
+static void orphan(struct symbols *s, struct pending *p, enum verdict verdict)
+{
+	uint64_t one = 1;
+
+	p->verdict = verdict;
+	if (!s->orphans.n && write(s->event_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		s->state = WORKER_NEVER;
+	pending_push(&s->orphans, p);
+}
+
+static bool needs_answer(uint32_t kind)
+{
+	return kind != WIRE_FORGET && kind != WIRE_ADD_KALLSYMS;
+}
+
+static void orphan_all(struct symbols *s, struct pending_list *l, enum verdict verdict)
+{
+	struct pending *p;
+
+	while ((p = pending_pop(l))) {
+		if (needs_answer(p->h.kind))
+			orphan(s, p, verdict);
+		else
+			pending_destroy(p);
+	}
+}
+
+static void never_again(struct symbols *s)
+{
+	if (s->state == WORKER_NEVER)
+		return;
+	if (s->sock >= 0)
+		close(s->sock);
+	s->sock = -1;
+	s->state = WORKER_NEVER;
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->launcher->sock, NULL);
+	orphan_all(s, &s->sent, VERDICT_NO_WORKER);
+	orphan_all(s, &s->waiting, VERDICT_NO_WORKER);
+}
+
+static void launch(struct symbols *s, uint32_t what)
+{
+	struct wire_launch_message m = { .what = what, .io = s->o.io, .memory_limit = s->o.memory_limit,
+					 .serial = s->serial };
+
+	if (send(s->launcher->sock, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+		never_again(s);
+}
+
+static void spawn_when_due(struct symbols *s, uint64_t now)
+{
+	if (s->state != WORKER_NONE || now < s->spawn_ns)
+		return;
+	s->serial++;
+	s->state = WORKER_SPAWNING;
+	s->kallsyms_sent = s->died = false;
+	launch(s, LAUNCH_SPAWN);
+}
+
+/*
+ * The worker is dead and we know how.  Whoever it was busy with is suspected, unless somebody else
+ * killed it (an administrator, the OOM killer): two such deaths and the file is not parsed any more.
+ */
+static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
+{
+	struct pending *head = s->sent.first;
+	bool healthy = now - s->spawn_ns > HEALTHY_NS;
+
+	if (head && head->h.file_id != SYMBOLS_KERNEL_FILE && (by_itself || s->killed))
+		strikes_add(&s->strikes, head->h.file_id, s->killed ? STRIKES_REFUSE : 1);
+	if (head && strikes_of(&s->strikes, head->h.file_id) >= STRIKES_REFUSE)
+		orphan(s, pending_pop(&s->sent), VERDICT_REFUSED);
+	orphan_all(s, &s->sent, VERDICT_GONE);
+	s->state = WORKER_NONE;
+	s->killed = false;
+	s->worker_bytes = 0;
+	s->restarts++;
+	/* The first comes back at once. */
+	if (healthy)
+		s->backoff_ns = 0;
+	s->spawn_ns = now + s->backoff_ns;
+	s->backoff_ns = s->backoff_ns ? s->backoff_ns * 2 : BACKOFF_FIRST_NS;
+	if (s->backoff_ns > BACKOFF_MAX_NS)
+		s->backoff_ns = BACKOFF_MAX_NS;
+	spawn_when_due(s, now);
+}
+
+/* End of file on the worker's socket: what it died of comes from the launcher. */
+static void worker_lost(struct symbols *s)
+{
+	if (s->sock >= 0)
+		close(s->sock);		/* leaves the epoll set with it */
+	s->sock = -1;
+	if (s->state == WORKER_UP) {
+		s->state = WORKER_ENDING;
+		s->spawn_ns = now_ns();
+	}
+}
+
+static void worker_kill(struct symbols *s)
+{
+	if (s->state != WORKER_UP)
+		return;
+	s->killed = true;
+	launch(s, LAUNCH_KILL);
+	worker_lost(s);
+}
+
+/* SPAWNED carries the worker's socket. */
+static void worker_up(struct symbols *s, int fd)
+{
+	if (fd < 0 || s->state != WORKER_SPAWNING || watch(s, fd)) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	s->sock = fd;
+	s->state = WORKER_UP;
+	s->spawn_ns = now_ns();
+}
+
+static void launcher_said(struct symbols *s, const struct wire_launch_message *m, int fd)
+{
+	bool mine = m->serial == s->serial;
+
+	if (mine && m->what == LAUNCH_SPAWNED) {
+		worker_up(s, fd);
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (!mine || m->what != LAUNCH_DIED)
+		return;
+	/* Answers that it sent before are still in the socket: symbols_take() gets them first. */
+	s->died = true;
+	s->by_itself = m->status < 0 || !WIFSIGNALED(m->status) || WTERMSIG(m->status) != SIGKILL;
+	if (s->state == WORKER_SPAWNING) {
+		s->spawn_ns = now_ns();
+		s->state = WORKER_ENDING;
+	}
+}
+
+/* false: nothing there. */
+static bool launcher_receive(struct symbols *s)
+{
+	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
+	struct wire_launch_message msg;
+	struct iovec iov = { &msg, sizeof(msg) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(s->launcher->sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c;
+	int fd = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (n != sizeof(msg)) {
+		if (fd >= 0)
+			close(fd);
+		never_again(s);
+		return false;
+	}
+	launcher_said(s, &msg, fd);
+	return true;
+}
+
+static void worker_look_after(struct symbols *s, uint64_t now)
+{
+	while (s->state != WORKER_NEVER && launcher_receive(s))
+		;
+	if (s->state == WORKER_UP && s->sent.n && now - s->head_ns > HANG_NS)
+		worker_kill(s);
+	if (s->state == WORKER_ENDING && (s->died || now - s->spawn_ns > STATUS_WAIT_NS)) {
+		bool by_itself = !s->died || s->by_itself;
+
+		s->died = false;
+		worker_ended(s, now, by_itself);
+	}
+	spawn_when_due(s, now);
+}
+
+/* --- requests --- */
+
+static int enqueue(struct symbols *s, struct pending *p)
+{
+	if (!p)
+		return -ENOMEM;
+	if (s->waiting.n + s->sent.n >= QUEUE_MAX && p->h.kind != WIRE_FORGET) {
+		pending_destroy(p);
+		return -EAGAIN;
+	}
+	p->h.seq = ++s->seq;
+	p->h.n = p->h.kind == WIRE_QUERY ? (uint32_t)(p->len / sizeof(uint64_t)) : (uint32_t)p->len;
+	if (s->state == WORKER_NEVER && needs_answer(p->h.kind))
+		orphan(s, p, VERDICT_NO_WORKER);
+	else if (s->state == WORKER_NEVER)
+		pending_destroy(p);
+	else if (needs_answer(p->h.kind) && strikes_of(&s->strikes, p->h.file_id) >= STRIKES_REFUSE)
+		orphan(s, p, VERDICT_REFUSED);
+	else
+		pending_push(&s->waiting, p);
+	return 0;
+}
+
+static int add(struct symbols *s, uint32_t kind, uint32_t file_id, int fd)
+{
+	return enqueue(s, pending_create(kind, file_id, fd, NULL, 0));
+}
+
+int symbols_add_file(struct symbols *s, uint32_t file_id, int fd)
+{
+	return add(s, WIRE_ADD_FILE, file_id, fd);
+}
+
+int symbols_add_debug(struct symbols *s, uint32_t file_id, int fd)
+{
+	return add(s, WIRE_ADD_DEBUG, file_id, fd);
+}
+
+int symbols_add_perf_map(struct symbols *s, uint32_t file_id, int fd)
+{
+	return add(s, WIRE_ADD_PERF_MAP, file_id, fd);
+}
+
+int symbols_add_image(struct symbols *s, uint32_t file_id, const void *data, size_t n)
+{
+	if (n > WIRE_IMAGE_MAX)
+		return -EMSGSIZE;
+	return enqueue(s, pending_create(WIRE_ADD_IMAGE, file_id, -1, data, n));
+}
+
+int symbols_add_kallsyms(struct symbols *s, int fd)
+{
+	if (s->kallsyms_fd >= 0)
+		close(s->kallsyms_fd);
+	s->kallsyms_fd = fd;
+	s->kallsyms_sent = false;
+	return 0;
+}
+
+void symbols_forget(struct symbols *s, uint32_t file_id)
+{
+	strikes_forget(&s->strikes, file_id);
+	add(s, WIRE_FORGET, file_id, -1);
+}
+
+int symbols_query(struct symbols *s, uint32_t file_id, const uint64_t *addr, uint32_t n)
+{
+	if (!n || n > SYMBOLS_MAX_ADDRESSES)
+		return -EINVAL;
+	return enqueue(s, pending_create(WIRE_QUERY, file_id, -1, addr, n * sizeof(*addr)));
+}
+
+/* 0 sent, -EAGAIN the socket is full, else the worker is lost. */
+static int send_request(struct symbols *s, const struct wire_request *h, const void *payload, size_t len, int fd)
+{
+	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { .buf = { 0 } };
+	struct iovec iov[2] = { { (void *)h, sizeof(*h) }, { (void *)payload, len } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	if (sendmsg(s->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	/* ETOOMANYREFS: descriptors under way count against our own limit; the worker takes them soon. */
+	if (errno == EAGAIN || errno == EINTR || errno == ETOOMANYREFS || errno == ENOBUFS)
+		return -EAGAIN;
+	return -errno;
+}
+
+static int send_kallsyms(struct symbols *s)
+{
+	struct wire_request h = { .kind = WIRE_ADD_KALLSYMS, .file_id = SYMBOLS_KERNEL_FILE };
+	int err = 0;
+
+	if (s->kallsyms_fd >= 0 && !s->kallsyms_sent)
+		err = send_request(s, &h, NULL, 0, s->kallsyms_fd);
+	s->kallsyms_sent = !err;
+	return err;
+}
+
+static void mark_sent(struct symbols *s, struct pending *p, uint64_t now)
+{
+	if (!needs_answer(p->h.kind)) {
+		pending_destroy(p);
+		return;
+	}
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+	if (!s->sent.n)
+		s->head_ns = now;
+	pending_push(&s->sent, p);
+}
+
+void symbols_flush(struct symbols *s)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	worker_look_after(s, now);
+	if (s->state != WORKER_UP)
+		return;
+	err = send_kallsyms(s);
+	while (!err && s->waiting.n && s->sent.n < SENT_MAX) {
+		struct pending *p = s->waiting.first;
+
+		if (needs_answer(p->h.kind) && strikes_of(&s->strikes, p->h.file_id) >= STRIKES_REFUSE) {
+			orphan(s, pending_pop(&s->waiting), VERDICT_REFUSED);
+			continue;
+		}
+		if (strikes_of(&s->strikes, p->h.file_id))
+			p->h.flags |= WIRE_NO_DWARF;
+		err = send_request(s, &p->h, p->payload, p->len, p->fd);
+		if (!err)
+			mark_sent(s, pending_pop(&s->waiting), now);
+	}
+	if (err && err != -EAGAIN)
+		worker_lost(s);
+}
+
+/* --- answers --- */
+
+/* Does this answer the oldest request that was sent? */
+static bool answers(const struct pending *p, const struct wire_answer *h)
+{
+	if (!p || h->seq != p->h.seq || h->file_id != p->h.file_id)
+		return false;
+	if (p->h.kind == WIRE_QUERY)
+		return h->kind == SYM_NAMES || h->kind == SYM_GONE;
+	return h->kind == SYM_FILE || (h->kind == SYM_GONE && p->h.kind == WIRE_ADD_DEBUG);
+}
+
+static void take_info(struct symbols *s, const struct wire_answer *h)
+{
+	s->uring = h->flags & WIRE_URING;
+	s->own_uid = h->flags & WIRE_OWN_UID;
+	s->worker_bytes = h->value;
+	s->told = true;
+}
+
+/* >0 for the caller, 0 nothing more, -EINTR look again. */
+static int take_message(struct symbols *s, const void *buf, size_t n)
+{
+	struct sym_answer decoded;
+	struct wire_answer h;
+
+	if (n < sizeof(h) || symbols_decode(s->decoder, buf, n, &decoded))
+		goto liar;
+	memcpy(&h, buf, sizeof(h));
+	if (h.kind == SYM_INFO) {
+		take_info(s, &h);
+		return -EINTR;
+	}
+	if (!answers(s->sent.first, &h))
+		goto liar;
+	if (h.kind != SYM_NAMES || !(h.flags & WIRE_MORE)) {
+		pending_destroy(pending_pop(&s->sent));
+		s->head_ns = now_ns();
+	}
+	return (int)n;
+liar:
+	/* Nobody who is in his right mind sends that. */
+	worker_kill(s);
+	return -EINTR;
+}
+
+static int take_orphan(struct symbols *s, void *buf, size_t cap)
+{
+	int n = pending_compose(s->orphans.first, buf, cap);
+	uint64_t count;
+
+	if (n < 0)
+		return n;
+	pending_destroy(pending_pop(&s->orphans));
+	if (!s->orphans.n && read(s->event_fd, &count, sizeof(count)) < 0)
+		return errno == EAGAIN ? n : -errno;
+	return n;
+}
+
+int symbols_take(struct symbols *s, void *buf, size_t cap)
+{
+	if (cap < SYMBOLS_MESSAGE_MAX)
+		return -EMSGSIZE;
+	for (;;) {
+		ssize_t n;
+		int got;
+
+		worker_look_after(s, now_ns());
+		if (s->orphans.n)
+			return take_orphan(s, buf, cap);
+		if (s->state != WORKER_UP)
+			return 0;
+		n = recv(s->sock, buf, cap, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		if (n <= 0) {
+			worker_lost(s);
+			continue;
+		}
+		got = take_message(s, buf, (size_t)n);
+		if (got != -EINTR)
+			return got;
+	}
+}
+
+/* --- the object --- */
+
+int symbols_create(struct symbols **out, struct symbols_launcher *l, const struct symbols_options *o)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->o = *o;
+	s->launcher = l;
+	s->sock = s->kallsyms_fd = -1;
+	pending_list_init(&s->waiting);
+	pending_list_init(&s->sent);
+	pending_list_init(&s->orphans);
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = s->epoll_fd < 0 || s->event_fd < 0 ? -errno : symbols_decoder_create(&s->decoder);
+	if (!err)
+		err = watch(s, s->event_fd);
+	if (!err)
+		err = watch(s, l->sock);
+	if (err) {
+		symbols_destroy(s);
+		return err;
+	}
+	spawn_when_due(s, now_ns());
+	*out = s;
+	return 0;
+}
+
+void symbols_destroy(struct symbols *s)
+{
+	if (!s)
+		return;
+	pending_list_clear(&s->waiting);
+	pending_list_clear(&s->sent);
+	pending_list_clear(&s->orphans);
+	if (s->sock >= 0)
+		close(s->sock);
+	if (s->kallsyms_fd >= 0)
+		close(s->kallsyms_fd);
+	if (s->event_fd >= 0)
+		close(s->event_fd);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	symbols_decoder_destroy(s->decoder);
+	free(s);
+}
+
+int symbols_fd(const struct symbols *s)
+{
+	return s->epoll_fd;
+}
+
+const char *symbols_io_backend(const struct symbols *s)
+{
+	return !s->told ? NULL : s->uring ? "uring" : "plain";
+}
+
+bool symbols_own_uid(const struct symbols *s)
+{
+	return s->own_uid;
+}
+
+uint64_t symbols_restarts(const struct symbols *s)
+{
+	return s->restarts;
+}
+
+uint64_t symbols_worker_bytes(const struct symbols *s)
+{
+	return s->worker_bytes;
+}
