@@ -32,7 +32,8 @@ struct config {
 	uint32_t	 stack_depth;
 	char		*pod_facts;
 	char		*config_path;		/* read; NULL when the default one is absent */
-	char		*node, *container_id;
+	char		*node;			/* never NULL: --node, else $NODE_NAME, $K8S_NODE_NAME, the host's name */
+	char		*container_id;
 	char		*record_events, *replay;
 	uint32_t	 explain_pid;
 	bool		 json_output;		/* -o json */
@@ -42,12 +43,21 @@ struct config {
 	bool		 otel_lenient;		/* otel_resource_attributes: lenient */
 	char	       **include_env_vars; uint32_t n_include_env_vars;
 	bool		 publish_command_line, publish_working_directory;
+	struct config_pair { char *key, *value; } *external_labels;
+	uint32_t	 n_external_labels;
+	int		 argc;			/* a copy of the command line, for config_reload() */
+	char		**argv;
 };
-/* Exit code 0 go on, else the program's exit code (2) after a message on err. */
+/*
+ * Exit code 0 go on, else the program's exit code (2) after a message on err.  With MODE_CHECK_CONFIG,
+ * config_path is the file to check; it is not read.  Either way c is to be freed with config_free().
+ */
 int	config_load(struct config *c, int argc, char **argv, FILE *err);
-/* SIGHUP: reads the file again over the same command line into *fresh; a bad one gives -EINVAL and a message. */
+/* SIGHUP: reads the file again over the same command line into *fresh; a bad one gives -EINVAL and a message,
+ * and nothing to free. */
 int	config_reload(const struct config *old, struct config *fresh, FILE *err);
-int	config_check_file(const char *path, FILE *out);	/* --check-config: prints FILE:LINE:COLUMN errors; 0 or 2 */
+/* --check-config: prints FILE:LINE:COLUMN errors and warnings; 0 or 2. */
+int	config_check_file(const char *path, FILE *out);
 void	config_help(FILE *out);
 void	config_free(struct config *c);
 const char *config_scope_text(const struct config *c, char *buf, size_t n);	/* `host`, `pidns`, `cgroup:PATH`, `pid:1,2` */

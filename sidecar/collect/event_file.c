@@ -197,6 +197,7 @@ static int read_all(struct journal *j, void *to, size_t n)
 /* The two strings of the header. */
 static int read_text(struct journal *j, size_t n)
 {
+	const char *end;
 	int err;
 
 	if (n < 2 || n > 2 * JOURNAL_TEXT_MAX || padded(n) > j->size - j->pos)
@@ -207,10 +208,11 @@ static int read_text(struct journal *j, size_t n)
 	err = read_all(j, j->text, padded(n));
 	if (err)
 		return err;
-	j->facts.scope_text = j->text;
-	j->facts.node = memchr(j->text, 0, n);
-	if (!j->facts.node++ || j->facts.node == j->text + n || j->text[n - 1])
+	end = memchr(j->text, 0, n);
+	if (!end || end + 1 == j->text + n || j->text[n - 1])
 		return -EBADMSG;
+	j->facts.scope_text = j->text;
+	j->facts.node = end + 1;
 	return 0;
 }
 

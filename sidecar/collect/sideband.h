@@ -31,7 +31,7 @@ void	 sideband_close(struct sideband *s);		/* fine on a zeroed one; leaves fd al
 bool	 sideband_drain(struct sideband *s, struct batch *b);
 
 /*
- * One record of `len` bytes, header included, made into at most one event of the batch.  0 made or left
+ * One record of `len` bytes (header included, a multiple of 8, aligned to 8), made into at most one event of the batch.  0 made or left
  * out on purpose, -ENOSPC the batch is full (nothing consumed), -EBADMSG contradicts the format.
  */
 int	 sideband_record(struct sideband *s, const void *record, size_t len, struct batch *b);
