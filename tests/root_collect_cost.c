@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the programs cost: instructions that the verifier walks, nanoseconds of a 64-frame sample. */
+#include <err.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+
+#include "sidecar/collect/bpf_load.h"
+#include "sidecar/collect/bpf_ring.h"
+#include "sidecar/collect/collect_source.h"
+#include "sidecar/collect/cpus.h"
+#include "sidecar/collect/perf_events.h"
+
+#define VERIFIED_MAX	50000
+#define SAMPLE_NS_MAX	10000
+#define DEPTH		60	/* of burn() alone; the thread's start and what burn() calls add a few */
+
+static volatile int stop;
+
+static __attribute__((noinline)) unsigned burn(int depth)
+{
+	volatile unsigned x = 0;
+
+	if (depth > 1)
+		return burn(depth - 1) + x;
+	while (!stop)
+		x++;
+	return x;
+}
+
+static void *burner(void *arg)
+{
+	(void)arg;
+	burn(DEPTH);
+	return NULL;
+}
+
+static int prog_info(uint32_t id, struct bpf_prog_info *info)
+{
+	uint32_t len = sizeof(*info);
+	int fd = bpf_prog_get_fd_by_id(id), e;
+
+	if (fd < 0)
+		return fd;
+	memset(info, 0, len);
+	e = bpf_obj_get_info_by_fd(fd, info, &len);
+	close(fd);
+	return e;
+}
+
+/* Of all programs with our names that were loaded last. */
+static int check_verified(void)
+{
+	static const char *const names[] = { "ringside_tick", "ringside_fork", "ringside_exec", "ringside_exit" };
+	uint32_t id = 0, verified[4] = { 0 };
+	struct bpf_prog_info info;
+	int failed = 0;
+
+	while (!bpf_prog_get_next_id(id, &id))
+		for (int i = 0; !prog_info(id, &info) && i < 4; i++)
+			if (!strcmp(info.name, names[i]))
+				verified[i] = info.verified_insns;
+	for (int i = 0; i < 4; i++) {
+		printf("%s: %u instructions verified\n", names[i], verified[i]);
+		failed |= verified[i] == 0 || verified[i] > VERIFIED_MAX;
+	}
+	return failed;
+}
+
+static void drain(struct bpf_ring *r, uint64_t *frames, uint64_t *samples)
+{
+	const void *data;
+	size_t len;
+
+	while (bpf_ring_peek(r, &data, &len)) {
+		const struct ev_sample *s = data;
+
+		if (s->head.type == EV_SAMPLE && s->head.tgid == (uint32_t)getpid() && s->user_frames > 40) {
+			*frames += s->user_frames;
+			++*samples;
+		}
+		bpf_ring_pop(r, len);
+	}
+}
+
+static int check_cost(struct bpf_parts *p, unsigned cpu)
+{
+	uint64_t frames = 0, samples = 0, ns;
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+	struct bpf_ring ring;
+	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	int fd = perf_open_tick(cpu, 1000000, p->tick_fd, -1);
+
+	if (fd < 0 || stats < 0 || bpf_ring_open(&ring, p->events_fd, p->ring_bytes))
+		errx(1, "event, statistics or ring: %s", strerror(errno));
+	perf_enable(fd, true);
+	for (int i = 0; i < 40; i++) {
+		usleep(50000);
+		drain(&ring, &frames, &samples);
+	}
+	perf_enable(fd, false);
+	bpf_obj_get_info_by_fd(p->tick_fd, &info, &len);
+	close(fd);
+	close(stats);
+	bpf_ring_close(&ring);
+	if (samples < 100) {
+		printf("only %llu samples of the burner\n", (unsigned long long)samples);
+		return 1;
+	}
+	ns = info.run_time_ns / info.run_cnt;
+	printf("%llu ns by bpf_stats a run (%llu runs), %.1f user frames a sample (%llu samples)\n",
+	       (unsigned long long)ns, (unsigned long long)info.run_cnt, (double)frames / (double)samples,
+	       (unsigned long long)samples);
+	if (ns > SAMPLE_NS_MAX)
+		printf("more than %d ns: missed, or the machine is busy\n", SAMPLE_NS_MAX);
+	return 0;
+}
+
+int main(void)
+{
+	uint32_t self = (uint32_t)getpid();
+	/* Only ourselves, so that a run is a sample of the burner. */
+	struct collect_options opt = { .frequency = 1000, .scope = EV_SCOPE_PIDS, .pids = &self, .npids = 1 };
+	char why[COLLECT_WHY_MAX];
+	struct cpu_set online;
+	struct bpf_parts parts;
+	struct timespec a, b;
+	cpu_set_t cpus;
+	pthread_t t;
+	int failed;
+
+	if (cpus_read(&online, "online"))
+		errx(1, "no CPUs");
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	if (bpf_load(&parts, &opt, bpf_ring_bytes(&opt, online.count), online.end, -1, why, sizeof(why)))
+		errx(1, "%s", why);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	printf("loaded in %.1f ms\n", (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	CPU_ZERO(&cpus);
+	CPU_SET(online.end - 1, &cpus);
+	pthread_create(&t, NULL, burner, NULL);
+	pthread_setaffinity_np(t, sizeof(cpus), &cpus);
+	failed = check_verified();
+	failed |= check_cost(&parts, online.end - 1);
+	stop = 1;
+	pthread_join(t, NULL);
+	bpf_unload(&parts);
+	return failed;
+}
