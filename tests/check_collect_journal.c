@@ -31,7 +31,7 @@ static void up(void)
 {
 	int fd;
 
-	strcpy(path + strlen(path) - 6, "XXXXXX");
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
 	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
@@ -248,7 +248,7 @@ static void entry(void *arg, uint32_t type, const void *data, size_t len)
 {
 	(void)data;
 	ck_assert_ptr_eq(arg, story);
-	sprintf(story + strlen(story), "%u:%zu ", type, len);
+	snprintf(story + strlen(story), sizeof(story) - strlen(story), "%u:%zu ", type, len);
 }
 
 static void put_exit(struct journal *j, uint64_t boot_ns)

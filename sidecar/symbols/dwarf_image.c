@@ -31,14 +31,18 @@ static int section_load(const struct elf_file *e, const struct elf_part *part, s
 /* Names one behind another, the empty one first; bytes used. */
 static uint32_t names_lay(struct section *s, char *names)
 {
+	static const char last[] = ".shstrtab";
 	uint32_t at = 1;
 
 	for (int i = 0; i < ELF_DEBUG_PARTS; i++) {
+		const char *name = elf_debug_part_name(i);
+		size_t n = strlen(name) + 1;
+
 		s[i].name = at;
-		strcpy(names + at, elf_debug_part_name(i));
-		at += (uint32_t)strlen(names + at) + 1;
+		memcpy(names + at, name, n);
+		at += (uint32_t)n;
 	}
-	strcpy(names + at, ".shstrtab");
+	memcpy(names + at, last, sizeof(last));
 	return at;
 }
 
