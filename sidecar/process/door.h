@@ -45,11 +45,12 @@ struct door_request {
 	uint64_t	inode;			/* FILE: what the opened file must be */
 	uint32_t	flags;			/* DOOR_F_* */
 	uint32_t	pad0;
-	char		path[4096];		/* FILE: as mapped; DEBUG: of the ELF file that is stripped */
+	char		build_id[41];		/* DEBUG, FILE: hex */
 	char		link[256];		/* DEBUG: debug link's base name */
-	char		build_id[41];		/* DEBUG: hex */
+	char		path[4096];		/* FILE: as mapped; DEBUG: of the stripped file.  Last: only as much
+						 * of it as is used gets copied */
 };
-#define DOOR_F_OWN_VDSO	0x1			/* VDSO: our own image will do */
+#define DOOR_F_OWN_VDSO	0x1			/* VDSO: our own image will do when it has that size */
 #define DOOR_F_GONE	0x2			/* FILE: the process is gone, only our own root is left */
 
 struct door;
