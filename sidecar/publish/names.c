@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An open-addressing table of pointers.  Entries are freed in place by a second-chance hand; what a
+ * freed slot leaves behind is repaired by rebuilding the table, which happens once per eviction, not
+ * once per entry.
+ */
+#include "sidecar/publish/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sidecar/symbols/symbols.h"
+
+#define NAMES_MIN_SLOTS 1024u
+#define NAMES_MAX_LEVELS 64u
+
+struct names {
+	struct named	**slots;
+	uint32_t	 n_slots;	/* power of two */
+	uint32_t	 n;
+	size_t		 bytes, limit;
+};
+
+static uint32_t slot_of(const struct names *t, uint32_t file_id, uint64_t address)
+{
+	uint64_t h = (address ^ ((uint64_t)file_id << 40)) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(h >> 32) & (t->n_slots - 1);
+}
+
+static void insert(struct names *t, struct named *e)
+{
+	uint32_t i = slot_of(t, e->file_id, e->address);
+
+	while (t->slots[i])
+		i = (i + 1) & (t->n_slots - 1);
+	t->slots[i] = e;
+	t->n++;
+}
+
+/* Moves all entries into a table of n_slots. */
+static int rebuild(struct names *t, uint32_t n_slots)
+{
+	struct named **old = t->slots;
+	uint32_t n_old = t->n_slots;
+
+	t->slots = calloc(n_slots, sizeof(*t->slots));
+	if (!t->slots) {
+		t->slots = old;
+		return -ENOMEM;
+	}
+	t->n_slots = n_slots;
+	t->n = 0;
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i])
+			insert(t, old[i]);
+	free(old);
+	return 0;
+}
+
+static size_t entry_bytes(const struct named *e)
+{
+	return sizeof(*e) + sizeof(e) * 2 + e->bytes;
+}
+
+static void entry_free(struct names *t, struct named *e)
+{
+	t->bytes -= entry_bytes(e);
+	free(e->names);
+	free(e);
+}
+
+int names_create(struct names **out, size_t limit_bytes)
+{
+	struct names *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->limit = limit_bytes;
+	if (rebuild(t, NAMES_MIN_SLOTS)) {
+		free(t);
+		return -ENOMEM;
+	}
+	*out = t;
+	return 0;
+}
+
+void names_destroy(struct names *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->n_slots; i++)
+		if (t->slots[i])
+			entry_free(t, t->slots[i]);
+	free(t->slots);
+	free(t);
+}
+
+static struct named *find(const struct names *t, uint32_t file_id, uint64_t address)
+{
+	uint32_t i = slot_of(t, file_id, address);
+
+	for (; t->slots[i]; i = (i + 1) & (t->n_slots - 1))
+		if (t->slots[i]->address == address && t->slots[i]->file_id == file_id)
+			return t->slots[i];
+	return NULL;
+}
+
+struct named *names_get(struct names *t, uint32_t file_id, uint64_t address)
+{
+	struct named *e = find(t, file_id, address);
+
+	if (e) {
+		e->used = true;
+		return e;
+	}
+	/* Kept at most half full, so that probing stays short. */
+	if (t->n * 2 >= t->n_slots && rebuild(t, t->n_slots * 2))
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->file_id = file_id;
+	e->address = address;
+	e->used = true;
+	t->bytes += entry_bytes(e);
+	insert(t, e);
+	return e;
+}
+
+/* Copies s behind *at and moves *at on; NULL stays NULL. */
+static const char *keep(char **at, const char *s)
+{
+	size_t n;
+	char *to = *at;
+
+	if (!s)
+		return NULL;
+	n = strlen(s) + 1;
+	memcpy(to, s, n);
+	*at += n;
+	return to;
+}
+
+static size_t kept(const char *s)
+{
+	return s ? strlen(s) + 1 : 0;
+}
+
+int names_put(struct names *t, uint32_t file_id, uint64_t address, const struct sym_name *levels, uint32_t n)
+{
+	struct named *e = names_get(t, file_id, address);
+	struct name *names = NULL;
+	size_t bytes;
+	char *at;
+
+	if (!e)
+		return -ENOMEM;
+	if (n > NAMES_MAX_LEVELS)
+		n = NAMES_MAX_LEVELS;
+	bytes = n * sizeof(*names);
+	for (uint32_t i = 0; i < n; i++)
+		bytes += kept(levels[i].function) + kept(levels[i].system_name) + kept(levels[i].file);
+	if (n) {
+		names = calloc(1, bytes);
+		if (!names)
+			return -ENOMEM;
+		at = (char *)(names + n);
+		for (uint32_t i = 0; i < n; i++) {
+			names[i] = (struct name){
+				.function = keep(&at, levels[i].function),
+				.system_name = keep(&at, levels[i].system_name),
+				.file = keep(&at, levels[i].file),
+				.line = levels[i].line, .offset = levels[i].offset,
+				.inlined = levels[i].inlined && i + 1 < n, .type = levels[i].type,
+			};
+		}
+	}
+	t->bytes -= entry_bytes(e);
+	free(e->names);
+	e->names = names;
+	e->n = (uint16_t)n;
+	e->bytes = (uint32_t)bytes;
+	e->generation = 0;
+	e->bare = 0;
+	e->state = NAMED_READY;
+	t->bytes += entry_bytes(e);
+	return 0;
+}
+
+void names_forget(struct names *t, uint32_t file_id)
+{
+	for (uint32_t i = 0; i < t->n_slots; i++)
+		if (t->slots[i] && t->slots[i]->file_id == file_id)
+			t->slots[i]->state = NAMED_NEW;
+}
+
+void names_evict(struct names *t)
+{
+	size_t target = t->limit - t->limit / 8;
+
+	if (t->bytes <= t->limit)
+		return;
+	/* Two rounds at most: the first takes the unused and clears the marks, the second takes the rest. */
+	for (int round = 0; round < 2 && t->bytes > target; round++) {
+		for (uint32_t i = 0; i < t->n_slots && t->bytes > target; i++) {
+			struct named *e = t->slots[i];
+
+			if (!e)
+				continue;
+			if (e->used && round == 0) {
+				e->used = false;
+				continue;
+			}
+			t->slots[i] = NULL;
+			entry_free(t, e);
+		}
+	}
+	/* Probing relies on unbroken runs.  Without memory for it, find() may miss and ask again. */
+	rebuild(t, t->n_slots);
+}
+
+size_t names_bytes(const struct names *t)
+{
+	return t->bytes + t->n_slots * sizeof(*t->slots);
+}
