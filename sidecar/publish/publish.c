@@ -16,6 +16,7 @@
 #define ASKS_MAX 8192u
 #define KERNEL_RETRY_NS 10000000000ull	/* modules and BPF programs come later */
 #define JIT_RETRY_NS 2000000000ull	/* the map file grows */
+#define REASK_NS 500000000ull		/* the worker forgot the file: never ask in a circle */
 
 struct publisher {
 	struct ring_writer	*w;
@@ -149,7 +150,7 @@ static bool site_ready(struct publisher *p, const struct site *site, uint64_t bo
 	e = names_get(p->names, site->file_id, site->address);
 	if (!e)
 		return true;
-	if (e->state == NAMED_NEW)
+	if (e->state == NAMED_NEW && (!e->asked_ns || boot_ns > e->asked_ns + REASK_NS))
 		ask(p, e, site, boot_ns);
 	else if (e->state == NAMED_READY && !has_name(e) && retry_after(site) &&
 		 boot_ns > e->asked_ns + retry_after(site))
@@ -158,7 +159,7 @@ static bool site_ready(struct publisher *p, const struct site *site, uint64_t bo
 }
 
 /* Looks at every site even after the first that is not ready: all questions go out in one batch. */
-static bool part_ready(struct publisher *p, const struct part *part, uint64_t boot_ns)
+static bool part_ready(struct publisher *p, const struct part *part, uint64_t boot_ns, uint64_t *missed)
 {
 	struct stack_key key;
 	struct site site;
@@ -171,18 +172,23 @@ static bool part_ready(struct publisher *p, const struct part *part, uint64_t bo
 		return true;
 	for (uint32_t i = 0; i < part->n; i++) {
 		part_site(part, i, &site);
+		if (site.unmapped)
+			*missed = site.address;
 		if (!site_ready(p, &site, boot_ns))
 			ready = false;
 	}
 	return ready;
 }
 
-bool publisher_ready(struct publisher *p, const struct ev_sample *s, const struct image *image, uint64_t boot_ns)
+bool publisher_ready(struct publisher *p, const struct ev_sample *s, const struct image *image,
+		     uint64_t boot_ns, uint64_t *missed)
 {
 	struct part kernel = kernel_part(s), user = user_part(s, image);
-	bool ready = part_ready(p, &kernel, boot_ns);
+	bool ready;
 
-	if (!part_ready(p, &user, boot_ns))
+	*missed = 0;
+	ready = part_ready(p, &kernel, boot_ns, missed);
+	if (!part_ready(p, &user, boot_ns, missed))
 		ready = false;
 	return ready && !image->pending;
 }

@@ -46,9 +46,10 @@ struct publish_ask { uint32_t file_id; uint64_t address; };
 
 /*
  * True when nothing more can be learnt about the sample by waiting.  What is not known yet and not
- * asked yet is put on the list of asks.
+ * asked yet is put on the list of asks.  *missed: an address in no mapping that is known, 0 none.
  */
-bool	publisher_ready(struct publisher *p, const struct ev_sample *s, const struct image *image, uint64_t boot_ns);
+bool	publisher_ready(struct publisher *p, const struct ev_sample *s, const struct image *image,
+			uint64_t boot_ns, uint64_t *missed);
 /* Takes the asks gathered so far, sorted by file; valid until the next call on p. */
 const struct publish_ask *publisher_asks(struct publisher *p, uint32_t *n);
 /* An ask could not be sent: it is asked again on next use. */

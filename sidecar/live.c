@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sidecar/live.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "shm/ring_writer.h"
+#include "sidecar/collect/event_file.h"
+#include "sidecar/log.h"
+#include "sidecar/loop/loop.h"
+#include "sidecar/pipeline.h"
+#include "sidecar/process/door.h"
+#include "sidecar/sd_notify.h"
+
+#define SECOND_NS 1000000000ull
+#define ANCHOR_SECONDS 10u	/* a safety net: steps are told by the kernel */
+#define STOP_NS 200000000ull	/* at the end, how long names may still come */
+/*
+ * The newest fraction of a millisecond stays in the kernel's rings until the next drain, so an exec just
+ * before a reading's end may not be seen yet.  A reading is applied by a pull that begins this much later.
+ */
+#define READING_HOLD_NS 2000000ull
+#define DRAINS_MAX 64u		/* of one wake-up: the loop must get its turn in a flood */
+
+static void record(struct live *l, uint32_t type, const void *data, size_t n)
+{
+	if (l->journal)
+		journal_append(l->journal, type, data, n);
+}
+
+static void tick(struct live *l)
+{
+	struct journal_tick t = { clock_boot_now() };
+
+	record(l, JOURNAL_TICK, &t, sizeof(t));
+	pipeline_tick(l->pipeline, t.boot_ns);
+}
+
+/* Takes what the kernel holds into the batch that is filling. */
+static void pull(struct live *l)
+{
+	struct collect_batch batch;
+
+	for (unsigned i = 0; i < DRAINS_MAX; i++) {
+		int err = collect_drain(l->collect, &batch);
+
+		if (err) {
+			log_limited(LOG_LEVEL_ERROR, "cannot drain events: BPF ring: %s", strerror(-err));
+			return;
+		}
+		if (pipeline_pull(l->pipeline, &batch))
+			log_limited(LOG_LEVEL_ERROR, "events lost: out of memory");
+		if (pipeline_held(l->pipeline) > PIPELINE_HELD_MAX)
+			tick(l);
+		if (!batch.more)
+			return;
+	}
+}
+
+static void take_anchor(struct live *l, bool stepped)
+{
+	struct journal_anchor a = { .stepped = stepped };
+
+	if (clock_take_anchor(&a.anchor))
+		return;
+	record(l, JOURNAL_ANCHOR, &a, sizeof(a));
+	pipeline_anchor(l->pipeline, &a.anchor, stepped);
+}
+
+static void stop_if_settled(struct live *l)
+{
+	if (l->stopping && !pipeline_waits(l->pipeline))
+		loop_stop(l->loop);
+}
+
+static void on_drain(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	pull(l);
+	tick(l);
+	symbols_flush(l->symbols);
+}
+
+static void on_names(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+	int n;
+
+	(void)info;
+	while ((n = symbols_take(l->symbols, l->buffer, l->buffer_bytes)) > 0) {
+		record(l, JOURNAL_NAMES, l->buffer, (size_t)n);
+		pipeline_names(l->pipeline, l->buffer, (size_t)n);
+	}
+	symbols_flush(l->symbols);
+	stop_if_settled(l);
+}
+
+/* --- readings: see READING_HOLD_NS ------------------------------------------------------------ */
+
+static void apply_held(struct live *l)
+{
+	for (uint32_t i = 0; i < l->n_held; i++) {
+		struct held_reading *h = &l->held[i];
+
+		record(l, JOURNAL_READING, h->msg, h->n);
+		pipeline_reading(l->pipeline, h->msg, h->n, h->fd);
+		free(h->msg);
+	}
+	l->n_held = 0;
+}
+
+static void take_readings(struct live *l)
+{
+	size_t n;
+	int fd;
+
+	while (l->n_held < LIVE_HELD && door_take(l->door, l->buffer, l->buffer_bytes, &n, &fd) == 1) {
+		void *copy = malloc(n ? n : 1);
+
+		if (!copy) {
+			if (fd >= 0)
+				close(fd);
+			continue;
+		}
+		memcpy(copy, l->buffer, n);
+		l->held[l->n_held++] = (struct held_reading){ copy, n, fd };
+	}
+}
+
+static void arm_reading(struct live *l)
+{
+	l->reading_armed = !loop_set_timer(l->reading, READING_HOLD_NS, 0);
+}
+
+static void on_reading(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	l->reading_armed = false;
+	if (l->n_held)
+		pull(l);
+	apply_held(l);
+	take_readings(l);
+	if (l->n_held)
+		arm_reading(l);
+	stop_if_settled(l);
+}
+
+static void on_door(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	if (!l->reading_armed) {
+		take_readings(l);
+		if (l->n_held)
+			arm_reading(l);
+	}
+}
+
+/* --- once a second ---------------------------------------------------------------------------- */
+
+static void check_cpus(struct live *l)
+{
+	char why[COLLECT_WHY_MAX];
+	int changed = collect_hotplug(l->collect, why, sizeof(why));
+
+	if (changed > 0)
+		log_info("%s", why);
+	else if (changed < 0 && why[0])
+		live_warn(l, "%s", why);
+}
+
+static void account(struct live *l)
+{
+	struct journal_losses s = { .boot_ns = clock_boot_now() };
+
+	if (collect_stats(l->collect, &s.stats))
+		return;
+	record(l, JOURNAL_LOSSES, &s, sizeof(s));
+	pipeline_stats(l->pipeline, &s.stats, s.boot_ns);
+}
+
+static void on_second(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	l->seconds++;
+	check_cpus(l);
+	if (l->seconds % ANCHOR_SECONDS == 0)
+		take_anchor(l, false);
+	account(l);
+	door_tick(l->door, clock_boot_now());
+	ring_writer_heartbeat(l->writer, clock_boot_now());
+	live_status(l);
+	symbols_flush(l->symbols);
+	if (l->journal)
+		journal_flush(l->journal);
+	sd_notify_watchdog();
+}
+
+/* The clock was set: new anchor first, then what was sampled before it, then the rest. */
+static void on_step(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	if (!clock_step_take(l->steps))
+		return;
+	take_anchor(l, true);
+	pull(l);
+	tick(l);
+	log_info("the wall clock was set: a new clock epoch begins");
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void on_stop_timer(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	loop_stop(l->loop);
+}
+
+/* Takes what the kernel holds and lets its names come, for a short while. */
+static void begin_stop(struct live *l)
+{
+	if (l->stopping) {
+		loop_stop(l->loop);
+		return;
+	}
+	l->stopping = true;
+	sd_notify_stopping();
+	collect_pause(l->collect, true);
+	loop_set_timer(l->drain, 0, 0);
+	pull(l);
+	usleep(2000);	/* what the source holds back for order (collect.h) is ripe then */
+	pull(l);
+	account(l);
+	tick(l);
+	if (!pipeline_waits(l->pipeline) || loop_set_timer(l->stop_timer, STOP_NS, 0))
+		loop_stop(l->loop);
+}
+
+static void on_terminate(void *arg, uint64_t signo)
+{
+	log_debug("stopping: signal %d", (int)signo);
+	begin_stop(arg);
+}
+
+static void on_duration(void *arg, uint64_t info)
+{
+	(void)info;
+	begin_stop(arg);
+}
+
+static void on_pause(void *arg, uint64_t signo)
+{
+	struct live *l = arg;
+
+	(void)signo;
+	if (collect_pause(l->collect, !l->paused)) {
+		log_error("cannot %s sampling", l->paused ? "resume" : "pause");
+		return;
+	}
+	l->paused = !l->paused;
+	log_info("sampling is %s", l->paused ? "paused: SIGUSR2 resumes it" : "resumed");
+	live_status(l);
+}
+
+static void on_reload(void *arg, uint64_t signo)
+{
+	struct live *l = arg;
+	struct config fresh;
+
+	(void)signo;
+	if (config_reload(l->config, &fresh, stderr)) {
+		log_error("configuration not reloaded: %s: the old one stays in force",
+			  l->config->config_path ? l->config->config_path : "no file");
+		return;
+	}
+	log_init((enum log_level)fresh.log_level, fresh.log_json);
+	log_info("configuration reloaded: log level and format are in force; other changes need a restart");
+	config_free(&fresh);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static int add_sources(struct live *l)
+{
+	int fd = collect_fd(l->collect);
+	int err = loop_add_timer(l->loop, &l->drain, l->drain_ns, l->drain_ns, on_drain, l);
+
+	err = err ? err : loop_add_timer(l->loop, &l->reading, 0, 0, on_reading, l);
+	err = err ? err : loop_add_timer(l->loop, &l->stop_timer, 0, 0, on_stop_timer, l);
+	err = err ? err : loop_add_timer(l->loop, &l->second, SECOND_NS, SECOND_NS, on_second, l);
+	err = err ? err : loop_add_fd(l->loop, &l->door_ready, door_fd(l->door), EPOLLIN | EPOLLET, on_door, l);
+	err = err ? err : loop_add_fd(l->loop, &l->names, symbols_fd(l->symbols), EPOLLIN, on_names, l);
+	if (!err && fd >= 0)
+		err = loop_add_fd(l->loop, &l->ring_full, fd, EPOLLIN, on_drain, l);
+	if (!err && l->steps)
+		err = loop_add_fd(l->loop, &l->stepped, clock_step_fd(l->steps), EPOLLIN, on_step, l);
+	if (!err && l->config->duration_ns)
+		err = loop_add_timer(l->loop, &l->duration, l->config->duration_ns, 0, on_duration, l);
+	err = err ? err : loop_add_signal(l->loop, &l->term, SIGTERM, on_terminate, l);
+	err = err ? err : loop_add_signal(l->loop, &l->intr, SIGINT, on_terminate, l);
+	err = err ? err : loop_add_signal(l->loop, &l->hup, SIGHUP, on_reload, l);
+	return err ? err : loop_add_signal(l->loop, &l->usr2, SIGUSR2, on_pause, l);
+}
+
+static void announce_ready(struct live *l)
+{
+	struct collect_stats s = { 0 };
+
+	collect_stats(l->collect, &s);
+	log_info("ready: %s, %u CPUs, %u Hz, scope %s", l->config->ring, s.cpus_armed, l->config->frequency,
+		 l->scope);
+	ready_fd_tell(l->config->ready_fd);
+	sd_notify_ready();
+}
+
+int live_run(struct live *l)
+{
+	char why[COLLECT_WHY_MAX];
+	int err = add_sources(l);
+
+	if (err) {
+		log_error("cannot build the event loop: %s", strerror(-err));
+		return 1;
+	}
+	/* Before the first sample: nothing may be stamped without an anchor. */
+	take_anchor(l, false);
+	if (collect_arm(l->collect, why, sizeof(why))) {
+		log_error("%s", why);
+		return 1;
+	}
+	if (why[0])
+		live_warn(l, "%s", why);
+	ring_writer_heartbeat(l->writer, clock_boot_now());
+	live_status(l);
+	announce_ready(l);
+	err = loop_run(l->loop);
+	if (err)
+		log_error("the event loop failed: %s", strerror(-err));
+	apply_held(l);
+	pipeline_finish(l->pipeline, clock_boot_now());
+	account(l);
+	live_status(l);
+	return err ? 1 : 0;
+}

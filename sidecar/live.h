@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A running sidecar: what is open, and who feeds the pipeline.  setup.c opens everything in the order
+ * that rights demand; live.c turns the loop's wake-ups into pipeline inputs and journals each of them;
+ * replay.c feeds the same inputs from a journal.
+ */
+#ifndef RINGSIDE_LIVE_H
+#define RINGSIDE_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sidecar/clock/clock.h"
+#include "sidecar/collect/collect.h"
+#include "sidecar/config.h"
+#include "sidecar/symbols/symbols.h"
+
+struct clock_step_watch;
+struct door;
+struct journal;
+struct loop;
+struct loop_source;
+struct pipeline;
+struct probe;
+struct process_table;
+struct ring_writer;
+
+/* Journal entries that this level writes, beside those of sidecar/collect/event_file.h. */
+enum { JOURNAL_TICK = 32, JOURNAL_LOSSES = 33 };
+struct journal_tick { uint64_t boot_ns; };
+struct journal_anchor { struct clock_anchor anchor; uint32_t stepped, pad0; };
+struct journal_losses { uint64_t boot_ns; struct collect_stats stats; };
+
+#define LIVE_WARNINGS 16u
+#define LIVE_HELD 64u		/* readings that wait until every exec before their end has been seen */
+
+struct held_reading { void *msg; size_t n; int fd; };
+
+struct live {
+	struct config		*config;
+	char			 node[256];
+	char			 scope[512];
+	struct loop		*loop;
+	struct ring_writer	*writer;
+	struct collect		*collect;
+	struct journal		*journal;	/* NULL: not recorded */
+	struct door		*door;
+	struct process_table	*processes;
+	struct symbols		*symbols;
+	struct pipeline		*pipeline;
+	struct clock_step_watch	*steps;
+	struct probe		*probe;
+	int			 kallsyms;
+	struct loop_source	*drain, *ring_full, *door_ready, *reading, *names, *second, *stepped, *duration,
+				*term, *intr, *hup, *usr2, *stop_timer;
+	uint64_t		 drain_ns;	/* interval */
+	uint64_t		 started_wall_ns;
+	uint64_t		 seconds;	/* ticks of the one-second timer */
+	bool			 paused, stopping;
+	bool			 reading_armed;
+	void			*buffer;	/* one door or worker message */
+	size_t			 buffer_bytes;
+	struct held_reading	 held[LIVE_HELD];
+	uint32_t		 n_held;
+	char			*warnings[LIVE_WARNINGS];
+	uint32_t		 n_warnings;
+};
+
+/* Opens all that sampling needs, drops what rights are not needed any more.  0, or an exit status after
+ * it was logged. */
+int	live_open(struct live *l, struct config *c, struct symbols_launcher *launcher);
+/* Samples until told to stop.  0 or an exit status. */
+int	live_run(struct live *l);
+void	live_close(struct live *l);
+/* Keeps a warning for the status page and logs it. */
+void	live_warn(struct live *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Feeds a recorded event stream into a ring.  An exit status. */
+int	replay_run(struct live *l, struct config *c);
+
+/* The ring of this configuration, with its group.  0 or an exit status after it was logged. */
+int	live_open_ring(struct live *l, const struct config *c);
+/* --scope as collect/ wants it, and as people read it.  0 or an exit status after it was logged. */
+int	live_scope(struct live *l, const struct config *c, struct collect_options *o);
+int	live_open_pipeline(struct live *l, const struct config *c);
+
+/* Writes the status page (status_page.c). */
+void	live_status(struct live *l);
+
+#endif
