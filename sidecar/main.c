@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "sidecar/config.h"
-#include "sidecar/live.h"
+#include "sidecar/main_live.h"
 #include "sidecar/log.h"
 #include "sidecar/privilege.h"
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "shm/ring_writer.h"
-#include "sidecar/batch.h"
+#include "sidecar/pipeline_batch.h"
 #include "sidecar/log.h"
-#include "sidecar/names_in.h"
+#include "sidecar/pipeline_names.h"
 
 /* A clock record's place among the events.  Never leaves this file. */
 #define EV_CLOCK 0x1000u
@@ -18,7 +18,7 @@ struct ev_clock { struct ev_head head; struct ringside_clock clock; };
 struct pipeline {
 	struct pipeline_options	 o;
 	struct publisher	*publisher;
-	struct names_in		*names_in;
+	struct pipeline_names		*pipeline_names;
 	struct clock_converter	 clock;
 	struct batch		 batches[2];
 	struct batch		*filling, *waiting;
@@ -42,7 +42,7 @@ int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 	p->waiting = &p->batches[1];
 	err = publisher_create(&p->publisher, o->writer, &o->publish);
 	if (!err)
-		err = names_in_create(&p->names_in, o->processes, o->symbols, p->publisher, o->kallsyms);
+		err = pipeline_names_create(&p->pipeline_names, o->processes, o->symbols, p->publisher, o->kallsyms);
 	if (err) {
 		pipeline_destroy(p);
 		return err;
@@ -69,7 +69,7 @@ void pipeline_destroy(struct pipeline *p)
 	drop_items(p, p->filling);
 	batch_fini(&p->batches[0]);
 	batch_fini(&p->batches[1]);
-	names_in_destroy(p->names_in);
+	pipeline_names_destroy(p->pipeline_names);
 	publisher_destroy(p->publisher);
 	free(p);
 }
@@ -180,7 +180,7 @@ static void settle(struct pipeline *p)
 			b->n_waiting--;
 		}
 	}
-	names_in_ask(p->names_in);
+	pipeline_names_ask(p->pipeline_names);
 	if (!b->n_waiting)
 		publish_waiting(p);
 }
@@ -304,7 +304,7 @@ void pipeline_reading(struct pipeline *p, const void *msg, size_t n, int fd)
 
 void pipeline_names(struct pipeline *p, const void *msg, size_t n)
 {
-	if (names_in_answer(p->names_in, msg, n, &p->counts.kptr_restricted))
+	if (pipeline_names_answer(p->pipeline_names, msg, n, &p->counts.kptr_restricted))
 		p->counts.worker_answers_refused++;
 	settle(p);
 }

@@ -2,7 +2,7 @@
 /*
  * From events to records: the one place that sees all stages.  It is a function of its inputs, in their
  * order: events pulled, anchors, readings, names, ticks.  Nothing here reads a clock, a file or a
- * descriptor, so that feeding the same inputs again (replay.c) gives the same records.  live.c feeds it
+ * descriptor, so that feeding the same inputs again (main_replay.c) gives the same records.  main_live.c feeds it
  * from the machine.
  *
  *   pull     events are copied into the batch that is filling; execs and exits are noted at once

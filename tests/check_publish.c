@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/batch.h"
+#include "sidecar/pipeline_batch.h"
 #include "sidecar/publish/names.h"
 #include "sidecar/publish/stacks.h"
 #include "sidecar/symbols/symbols.h"

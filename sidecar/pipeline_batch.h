@@ -3,8 +3,8 @@
  * A drained batch on its way through the pipeline: its events, copied out of the source's buffers, and
  * one item for each that becomes a record.  Used by pipeline.c alone.
  */
-#ifndef RINGSIDE_BATCH_H
-#define RINGSIDE_BATCH_H
+#ifndef RINGSIDE_PIPELINE_BATCH_H
+#define RINGSIDE_PIPELINE_BATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A running sidecar: what is open, and who feeds the pipeline.  setup.c opens everything in the order
- * that rights demand; live.c turns the loop's wake-ups into pipeline inputs and journals each of them;
- * replay.c feeds the same inputs from a journal.
+ * A running sidecar: what is open, and who feeds the pipeline.  main_setup.c opens everything in the order
+ * that rights demand; main_live.c turns the loop's wake-ups into pipeline inputs and journals each of them;
+ * main_replay.c feeds the same inputs from a journal.
  */
-#ifndef RINGSIDE_LIVE_H
-#define RINGSIDE_LIVE_H
+#ifndef RINGSIDE_MAIN_LIVE_H
+#define RINGSIDE_MAIN_LIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ int	live_open_ring(struct live *l, const struct config *c);
 int	live_scope(struct live *l, const struct config *c, struct collect_options *o);
 int	live_open_pipeline(struct live *l, const struct config *c);
 
-/* Writes the status page (status_page.c). */
+/* Writes the status page (main_status.c). */
 void	live_status(struct live *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sidecar/names_in.h"
+#include "sidecar/pipeline_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "sidecar/publish/publish.h"
 #include "sidecar/symbols/symbols.h"
 
-struct names_in {
+struct pipeline_names {
 	struct process_table	*processes;
 	struct symbols		*symbols;
 	struct publisher	*publisher;
@@ -21,7 +21,7 @@ struct names_in {
 	int			 kallsyms;	/* borrowed */
 };
 
-static void give_kallsyms(struct names_in *n)
+static void give_kallsyms(struct pipeline_names *n)
 {
 	int fd;
 
@@ -35,7 +35,7 @@ static void give_kallsyms(struct names_in *n)
 /* process_file_fn: the door has opened a file. */
 static void give_file(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug)
 {
-	struct names_in *n = arg;
+	struct pipeline_names *n = arg;
 	int err;
 
 	if (!n->symbols) {
@@ -54,15 +54,15 @@ static void give_file(void *arg, struct file *f, int fd, enum mapping_kind kind,
 			    strerror(-err));
 }
 
-int names_in_create(struct names_in **out, struct process_table *t, struct symbols *s, struct publisher *p,
+int pipeline_names_create(struct pipeline_names **out, struct process_table *t, struct symbols *s, struct publisher *p,
 		    int kallsyms)
 {
-	struct names_in *n = calloc(1, sizeof(*n));
+	struct pipeline_names *n = calloc(1, sizeof(*n));
 	int err;
 
 	if (!n)
 		return -ENOMEM;
-	*n = (struct names_in){ .processes = t, .symbols = s, .publisher = p, .kallsyms = kallsyms };
+	*n = (struct pipeline_names){ .processes = t, .symbols = s, .publisher = p, .kallsyms = kallsyms };
 	err = symbols_decoder_create(&n->decoder);
 	if (err) {
 		free(n);
@@ -74,7 +74,7 @@ int names_in_create(struct names_in **out, struct process_table *t, struct symbo
 	return 0;
 }
 
-void names_in_destroy(struct names_in *n)
+void pipeline_names_destroy(struct pipeline_names *n)
 {
 	if (!n)
 		return;
@@ -83,7 +83,7 @@ void names_in_destroy(struct names_in *n)
 }
 
 /* Sends asks[from..to), all of one file. */
-static void send_asks(struct names_in *n, const struct publish_ask *asks, uint32_t from, uint32_t to)
+static void send_asks(struct pipeline_names *n, const struct publish_ask *asks, uint32_t from, uint32_t to)
 {
 	uint64_t addresses[SYMBOLS_MAX_ADDRESSES];
 	uint32_t count;
@@ -99,7 +99,7 @@ static void send_asks(struct names_in *n, const struct publish_ask *asks, uint32
 	}
 }
 
-void names_in_ask(struct names_in *n)
+void pipeline_names_ask(struct pipeline_names *n)
 {
 	uint32_t count, from, to;
 	const struct publish_ask *asks = publisher_asks(n->publisher, &count);
@@ -154,7 +154,7 @@ static void set_segments(struct file *f, const struct sym_answer *a)
 	f->n_segments = a->n_segments;
 }
 
-static void file_answer(struct names_in *n, const struct sym_answer *a)
+static void file_answer(struct pipeline_names *n, const struct sym_answer *a)
 {
 	struct file *f = process_file(n->processes, a->file_id);
 	bool again;
@@ -173,7 +173,7 @@ static void file_answer(struct names_in *n, const struct sym_answer *a)
 		process_want_debug(n->processes, f, a->gnu_build_id, a->debug_link);
 }
 
-static void gone(struct names_in *n, uint32_t file_id)
+static void gone(struct pipeline_names *n, uint32_t file_id)
 {
 	struct file *f;
 
@@ -187,7 +187,7 @@ static void gone(struct names_in *n, uint32_t file_id)
 		process_reopen_file(n->processes, f);
 }
 
-int names_in_answer(struct names_in *n, const void *msg, size_t len, uint64_t *kptr_restricted)
+int pipeline_names_answer(struct pipeline_names *n, const void *msg, size_t len, uint64_t *kptr_restricted)
 {
 	struct sym_answer a;
 	int err = symbols_decode(n->decoder, msg, len, &a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sidecar/batch.h"
+#include "sidecar/pipeline_batch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "shm/ring_writer.h"
 #include "sidecar/collect/event_file.h"
-#include "sidecar/live.h"
+#include "sidecar/main_live.h"
 #include "sidecar/log.h"
 #include "sidecar/pipeline.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sidecar/live.h"
+#include "sidecar/main_live.h"
 
 #include <errno.h>
 #include <signal.h>

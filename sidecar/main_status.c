@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "shm/ring_writer.h"
-#include "sidecar/live.h"
+#include "sidecar/main_live.h"
 #include "sidecar/pipeline.h"
 #include "sidecar/privilege.h"
 #include "sidecar/process/door.h"
