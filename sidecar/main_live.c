@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shm/ring_writer.h"
@@ -25,6 +26,15 @@
  */
 #define READING_HOLD_NS 2000000ull
 #define DRAINS_MAX 64u		/* of one wake-up: the loop must get its turn in a flood */
+
+/* For the door's time-outs alone: no record ever shows it. */
+static uint64_t monotonic_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
 
 static void record(struct live *l, uint32_t type, const void *data, size_t n)
 {
@@ -82,6 +92,7 @@ static void on_drain(void *arg, uint64_t info)
 	struct live *l = arg;
 
 	(void)info;
+	door_tick(l->door, monotonic_now());
 	pull(l);
 	tick(l);
 	symbols_flush(l->symbols);
@@ -198,13 +209,19 @@ static void on_second(void *arg, uint64_t info)
 	if (l->seconds % ANCHOR_SECONDS == 0)
 		take_anchor(l, false);
 	account(l);
-	door_tick(l->door, clock_boot_now());
 	ring_writer_heartbeat(l->writer, clock_boot_now());
 	live_status(l);
 	symbols_flush(l->symbols);
 	if (l->journal)
 		journal_flush(l->journal);
-	sd_notify_watchdog();
+}
+
+static void on_watchdog(void *arg, uint64_t info)
+{
+	struct live *l = arg;
+
+	(void)info;
+	notify_watchdog(l->notify);
 }
 
 /* The clock was set: new anchor first, then what was sampled before it, then the rest. */
@@ -239,7 +256,7 @@ static void begin_stop(struct live *l)
 		return;
 	}
 	l->stopping = true;
-	sd_notify_stopping();
+	notify_stopping(l->notify);
 	collect_pause(l->collect, true);
 	loop_set_timer(l->drain, 0, 0);
 	pull(l);
@@ -309,6 +326,9 @@ static int add_sources(struct live *l)
 		err = loop_add_fd(l->loop, &l->ring_full, fd, EPOLLIN, on_drain, l);
 	if (!err && l->steps)
 		err = loop_add_fd(l->loop, &l->stepped, clock_step_fd(l->steps), EPOLLIN, on_step, l);
+	if (!err && notify_watchdog_ns(l->notify))
+		err = loop_add_timer(l->loop, &l->watchdog, notify_watchdog_ns(l->notify),
+				     notify_watchdog_ns(l->notify), on_watchdog, l);
 	if (!err && l->config->duration_ns)
 		err = loop_add_timer(l->loop, &l->duration, l->config->duration_ns, 0, on_duration, l);
 	err = err ? err : loop_add_signal(l->loop, &l->term, SIGTERM, on_terminate, l);
@@ -324,8 +344,7 @@ static void announce_ready(struct live *l)
 	collect_stats(l->collect, &s);
 	log_info("ready: %s, %u CPUs, %u Hz, scope %s", l->config->ring, s.cpus_armed, l->config->frequency,
 		 l->scope);
-	ready_fd_tell(l->config->ready_fd);
-	sd_notify_ready();
+	notify_ready(l->notify, l->scope);
 }
 
 int live_run(struct live *l)

@@ -21,6 +21,7 @@ struct door;
 struct journal;
 struct loop;
 struct loop_source;
+struct notify;
 struct pipeline;
 struct probe;
 struct process_table;
@@ -51,9 +52,10 @@ struct live {
 	struct pipeline		*pipeline;
 	struct clock_step_watch	*steps;
 	struct probe		*probe;
+	struct notify		*notify;
 	int			 kallsyms;
 	struct loop_source	*drain, *ring_full, *door_ready, *reading, *names, *second, *stepped, *duration,
-				*term, *intr, *hup, *usr2, *stop_timer;
+				*watchdog, *term, *intr, *hup, *usr2, *stop_timer;
 	uint64_t		 drain_ns;	/* interval */
 	uint64_t		 started_wall_ns;
 	uint64_t		 seconds;	/* ticks of the one-second timer */

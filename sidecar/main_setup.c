@@ -21,6 +21,7 @@
 #include "sidecar/pipeline.h"
 #include "sidecar/privilege.h"
 #include "sidecar/process/door.h"
+#include "sidecar/sd_notify.h"
 
 #define DRAIN_NS 50000000ull
 #define DRAIN_LOW_LATENCY_NS 2000000ull
@@ -277,7 +278,7 @@ static int open_helpers(struct live *l, const struct config *c, struct symbols_l
 	return 0;
 }
 
-static int drop_rights(void)
+static int drop_rights(struct live *l)
 {
 	int err = privilege_drop();
 
@@ -286,11 +287,9 @@ static int drop_rights(void)
 		return 1;
 	}
 	err = privilege_filter_sidecar();
-	if (err) {
-		log_error("cannot install the system-call filter: %s; is seccomp built into this kernel?",
-			  strerror(-err));
-		return 1;
-	}
+	if (err)
+		live_warn(l, "no system-call filter: seccomp: %s; this kernel or container has none, the rights were "
+			  "dropped all the same", strerror(-err));
 	return 0;
 }
 
@@ -304,6 +303,10 @@ int live_open(struct live *l, struct config *c, struct symbols_launcher *launche
 		log_error("cannot start: out of memory");
 		return 1;
 	}
+	if (notify_open(&l->notify, c->ready_fd)) {
+		log_error("cannot start: out of memory");
+		return 1;
+	}
 	l->drain_ns = c->low_latency ? DRAIN_LOW_LATENCY_NS : DRAIN_NS;
 	l->kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	status = live_open_ring(l, c);
@@ -312,7 +315,7 @@ int live_open(struct live *l, struct config *c, struct symbols_launcher *launche
 	if (!status && probe_run(&l->probe, c))
 		l->probe = NULL;	/* the status page then has no probe rows */
 	if (!status)
-		status = drop_rights();
+		status = drop_rights(l);
 	if (!status)
 		status = open_helpers(l, c, launcher);
 	return status ? status : live_open_pipeline(l, c);
@@ -333,6 +336,7 @@ void live_close(struct live *l)
 		log_warn("the recording is not complete: %s: the disk may be full", l->config->record_events);
 	ring_writer_close(l->writer, clean);
 	probe_free(l->probe);
+	notify_close(l->notify);
 	if (l->kallsyms >= 0)
 		close(l->kallsyms);
 	for (uint32_t i = 0; i < l->n_warnings; i++)

@@ -154,17 +154,26 @@ static void publish_waiting(struct pipeline *p)
 
 /* --- coming in -------------------------------------------------------------------------------- */
 
+static void look_again(struct pipeline *p, struct image *image, uint64_t addr)
+{
+	const struct mapping *m = image_find(image, addr);
+
+	if (m && m->file && m->file->state == FILE_UNKNOWN)
+		process_want_file(p->o.processes, image, m);
+	else
+		process_miss(p->o.processes, image, addr);
+}
+
 static bool item_ready(struct pipeline *p, struct batch_item *item)
 {
 	const struct ev_sample *s = (const struct ev_sample *)item->ev;
 	uint64_t missed;
 	bool ready = publisher_ready(p->publisher, s, item->image, p->tick_ns, &missed);
 
-	if (missed) {
-		process_miss(p->o.processes, item->image, missed);
-		ready = ready && !item->image->pending;
-	}
-	return ready;
+	if (!missed)
+		return ready;
+	look_again(p, item->image, missed);
+	return ready && !item->image->pending;
 }
 
 /* Looks again at what waits; publishes when nothing does any more. */

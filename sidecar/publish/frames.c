@@ -63,6 +63,7 @@ static void site_in_file(const struct mapping *m, uint64_t addr, struct site *ou
 	uint64_t offset = addr - m->start + m->file_offset;
 
 	out->file = file;
+	out->unopened = file->state == FILE_UNKNOWN;
 	out->pending = file->state == FILE_OPENING || file->state == FILE_SENT;
 	/* Without a segment table the file offset is the best address there is; for most linkers'
 	 * layouts of text it is the ELF address too. */

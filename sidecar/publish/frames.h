@@ -27,6 +27,7 @@ struct site {
 	uint8_t		 type;		/* enum ringside_frame_type */
 	bool		 anonymous;	/* executable memory without a file */
 	bool		 unmapped;	/* in no mapping that is known */
+	bool		 unopened;	/* nobody has opened the file (the worker forgot it) */
 	bool		 pending;	/* the file is on its way to the worker: worth waiting for */
 };
 

@@ -139,7 +139,8 @@ static uint64_t retry_after(const struct site *site)
 	       site->type == RINGSIDE_FRAME_JIT ? JIT_RETRY_NS : 0;
 }
 
-static bool site_ready(struct publisher *p, const struct site *site, uint64_t boot_ns)
+/* *again: the process table should look again at what lies there. */
+static bool site_ready(struct publisher *p, const struct site *site, uint64_t boot_ns, bool *again)
 {
 	struct named *e;
 
@@ -153,8 +154,11 @@ static bool site_ready(struct publisher *p, const struct site *site, uint64_t bo
 	if (e->state == NAMED_NEW && (!e->asked_ns || boot_ns > e->asked_ns + REASK_NS))
 		ask(p, e, site, boot_ns);
 	else if (e->state == NAMED_READY && !has_name(e) && retry_after(site) &&
-		 boot_ns > e->asked_ns + retry_after(site))
+		 boot_ns > e->asked_ns + retry_after(site)) {
 		ask(p, e, site, boot_ns);
+		if (site->anonymous)	/* the map file may have grown */
+			*again = true;
+	}
 	return e->state == NAMED_READY;
 }
 
@@ -163,7 +167,7 @@ static bool part_ready(struct publisher *p, const struct part *part, uint64_t bo
 {
 	struct stack_key key;
 	struct site site;
-	bool ready = true;
+	bool ready = true, again;
 
 	if (!part->n)
 		return true;
@@ -172,10 +176,11 @@ static bool part_ready(struct publisher *p, const struct part *part, uint64_t bo
 		return true;
 	for (uint32_t i = 0; i < part->n; i++) {
 		part_site(part, i, &site);
-		if (site.unmapped)
-			*missed = site.address;
-		if (!site_ready(p, &site, boot_ns))
+		again = site.unmapped || site.unopened;
+		if (!site_ready(p, &site, boot_ns, &again))
 			ready = false;
+		if (again)
+			*missed = part->addr[i] - (i > 0);
 	}
 	return ready;
 }

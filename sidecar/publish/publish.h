@@ -46,7 +46,9 @@ struct publish_ask { uint32_t file_id; uint64_t address; };
 
 /*
  * True when nothing more can be learnt about the sample by waiting.  What is not known yet and not
- * asked yet is put on the list of asks.  *missed: an address in no mapping that is known, 0 none.
+ * asked yet is put on the list of asks.  *missed: a run-time address
+ * that the process table should look at again (no known mapping, a file that nobody opened, made code
+ * that stayed unnamed); 0 none.
  */
 bool	publisher_ready(struct publisher *p, const struct ev_sample *s, const struct image *image,
 			uint64_t boot_ns, uint64_t *missed);
