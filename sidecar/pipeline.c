@@ -20,8 +20,8 @@ struct pipeline {
 	struct publisher	*publisher;
 	struct pipeline_names		*pipeline_names;
 	struct clock_converter	 clock;
-	struct batch		 batches[2];
-	struct batch		*filling, *waiting;
+	struct event_batch		 batches[2];
+	struct event_batch		*filling, *waiting;
 	uint64_t		 tick_ns;	/* of the last tick: what "now" means here */
 	struct pipeline_counts	 counts;
 	uint64_t		 announced[RINGSIDE_LOST_MAX];
@@ -36,8 +36,8 @@ int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 		return err;
 	p->o = *o;
 	clock_converter_init(&p->clock);
-	batch_init(&p->batches[0]);
-	batch_init(&p->batches[1]);
+	event_batch_init(&p->batches[0]);
+	event_batch_init(&p->batches[1]);
 	p->filling = &p->batches[0];
 	p->waiting = &p->batches[1];
 	err = publisher_create(&p->publisher, o->writer, &o->publish);
@@ -53,7 +53,7 @@ int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 	return 0;
 }
 
-static void drop_items(struct pipeline *p, struct batch *b)
+static void drop_items(struct pipeline *p, struct event_batch *b)
 {
 	for (uint32_t i = 0; i < b->n_items; i++)
 		if (b->items[i].image)
@@ -67,8 +67,8 @@ void pipeline_destroy(struct pipeline *p)
 		return;
 	drop_items(p, p->waiting);
 	drop_items(p, p->filling);
-	batch_fini(&p->batches[0]);
-	batch_fini(&p->batches[1]);
+	event_batch_fini(&p->batches[0]);
+	event_batch_fini(&p->batches[1]);
 	pipeline_names_destroy(p->pipeline_names);
 	publisher_destroy(p->publisher);
 	free(p);
@@ -142,14 +142,14 @@ static void publish_item(struct pipeline *p, const struct batch_item *item)
 /* The waiting batch goes out, whole and in event order. */
 static void publish_waiting(struct pipeline *p)
 {
-	struct batch *b = p->waiting;
+	struct event_batch *b = p->waiting;
 
 	for (uint32_t i = 0; i < b->n_items; i++)
 		publish_item(p, &b->items[i]);
 	if (b->n_items)
 		ring_writer_publish(p->o.writer);
 	drop_items(p, b);
-	batch_reset(b);
+	event_batch_reset(b);
 }
 
 /* --- coming in -------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static bool item_ready(struct pipeline *p, struct batch_item *item)
 /* Looks again at what waits; publishes when nothing does any more. */
 static void settle(struct pipeline *p)
 {
-	struct batch *b = p->waiting;
+	struct event_batch *b = p->waiting;
 
 	for (uint32_t i = 0; b->n_waiting && i < b->n_items; i++) {
 		struct batch_item *item = &b->items[i];
@@ -214,7 +214,7 @@ static struct image *image_of(struct pipeline *p, const struct ev_head *e)
 }
 
 /* Applies one event in its turn; makes an item of it when it becomes a record. */
-static void take_event(struct pipeline *p, struct batch *b, const struct ev_head *e)
+static void take_event(struct pipeline *p, struct event_batch *b, const struct ev_head *e)
 {
 	struct batch_item *item;
 	struct image *image;
@@ -235,7 +235,7 @@ static void take_event(struct pipeline *p, struct batch *b, const struct ev_head
 		break;
 	}
 	image = image_of(p, e);
-	item = batch_item(b, e, image);
+	item = event_batch_item(b, e, image);
 	if (!item) {
 		p->counts.no_memory++;
 		if (image)
@@ -255,7 +255,7 @@ int pipeline_pull(struct pipeline *p, const struct collect_batch *batch)
 
 		if (e->type == EV_EXEC || e->type == EV_EXIT || e->type == EV_COMM_EXEC)
 			process_peek(p->o.processes, e);
-		if (batch_add(p->filling, e)) {
+		if (event_batch_add(p->filling, e)) {
 			p->counts.no_memory += batch->count - i;
 			return -ENOMEM;
 		}
@@ -265,13 +265,13 @@ int pipeline_pull(struct pipeline *p, const struct collect_batch *batch)
 
 void pipeline_tick(struct pipeline *p, uint64_t boot_ns)
 {
-	struct batch *b = p->filling;
+	struct event_batch *b = p->filling;
 
 	publish_waiting(p);
 	p->tick_ns = boot_ns;
 	p->filling = p->waiting;
 	p->waiting = b;
-	batch_sort(b);
+	event_batch_sort(b);
 	for (uint32_t i = 0; i < b->n_events; i++)
 		take_event(p, b, b->events[i]);
 	process_tick(p->o.processes, boot_ns);
@@ -295,7 +295,7 @@ void pipeline_anchor(struct pipeline *p, const struct clock_anchor *a, bool step
 	if (clock_converter_feed(&p->clock, a, stepped, &e.clock.step_ns) != CLOCK_SAME) {
 		e.clock.offset_ns = a->offset_ns;
 		e.clock.source = (uint8_t)a->source;
-		if (batch_add(p->filling, &e.head))
+		if (event_batch_add(p->filling, &e.head))
 			p->counts.no_memory++;
 	}
 	now = clock_current(&p->clock, &epoch);

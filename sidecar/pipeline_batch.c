@@ -14,7 +14,7 @@ struct batch_chunk {
 	_Alignas(8) char data[];
 };
 
-void batch_init(struct batch *b)
+void event_batch_init(struct event_batch *b)
 {
 	memset(b, 0, sizeof(*b));
 }
@@ -29,15 +29,15 @@ static void free_chunks(struct batch_chunk *c)
 	}
 }
 
-void batch_fini(struct batch *b)
+void event_batch_fini(struct event_batch *b)
 {
 	free_chunks(b->chunks);
 	free(b->events);
 	free(b->items);
-	batch_init(b);
+	event_batch_init(b);
 }
 
-void batch_reset(struct batch *b)
+void event_batch_reset(struct event_batch *b)
 {
 	struct batch_chunk *c = b->chunks;
 
@@ -55,7 +55,7 @@ void batch_reset(struct batch *b)
 }
 
 /* Room for n bytes, aligned to 8. */
-static void *room(struct batch *b, size_t n)
+static void *room(struct event_batch *b, size_t n)
 {
 	struct batch_chunk *c = b->current;
 	void *at;
@@ -100,7 +100,7 @@ static int grow(void **array, uint32_t *cap, uint32_t n, size_t size)
 	return 0;
 }
 
-int batch_add(struct batch *b, const struct ev_head *e)
+int event_batch_add(struct event_batch *b, const struct ev_head *e)
 {
 	void *copy;
 
@@ -114,7 +114,7 @@ int batch_add(struct batch *b, const struct ev_head *e)
 	return 0;
 }
 
-void batch_sort(struct batch *b)
+void event_batch_sort(struct event_batch *b)
 {
 	for (uint32_t i = 1; i < b->n_events; i++) {
 		const struct ev_head *e = b->events[i];
@@ -126,7 +126,7 @@ void batch_sort(struct batch *b)
 	}
 }
 
-struct batch_item *batch_item(struct batch *b, const struct ev_head *e, struct image *held)
+struct batch_item *event_batch_item(struct event_batch *b, const struct ev_head *e, struct image *held)
 {
 	struct batch_item *item;
 

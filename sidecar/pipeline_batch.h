@@ -21,9 +21,9 @@ struct batch_item {
 };
 
 struct batch_chunk;
-struct batch {
+struct event_batch {
 	struct batch_chunk	*chunks, *current;
-	const struct ev_head	**events;	/* as they came; sorted by batch_sort() */
+	const struct ev_head	**events;	/* as they came; sorted by event_batch_sort() */
 	uint32_t		 n_events, cap_events;
 	struct batch_item	*items;
 	uint32_t		 n_items, cap_items;
@@ -31,13 +31,13 @@ struct batch {
 	size_t			 bytes;
 };
 
-void	batch_init(struct batch *b);
-void	batch_fini(struct batch *b);
+void	event_batch_init(struct event_batch *b);
+void	event_batch_fini(struct event_batch *b);
 /* Forgets everything, keeps the memory for the next one (but no more than a usual batch needs). */
-void	batch_reset(struct batch *b);
-int	batch_add(struct batch *b, const struct ev_head *e);	/* copies; 0 or -ENOMEM */
+void	event_batch_reset(struct event_batch *b);
+int	event_batch_add(struct event_batch *b, const struct ev_head *e);	/* copies; 0 or -ENOMEM */
 /* By boot time, stable.  Nearly sorted already: each drain was. */
-void	batch_sort(struct batch *b);
-struct batch_item *batch_item(struct batch *b, const struct ev_head *e, struct image *held);	/* NULL: no memory */
+void	event_batch_sort(struct event_batch *b);
+struct batch_item *event_batch_item(struct event_batch *b, const struct ev_head *e, struct image *held);	/* NULL: no memory */
 
 #endif

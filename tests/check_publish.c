@@ -147,40 +147,40 @@ START_TEST(a_batch_is_sorted_by_boot_time_and_keeps_the_order_of_equals)
 {
 	static const uint64_t times[] = { 5, 1, 3, 3, 9, 2 };
 	static const uint32_t order[] = { 1, 5, 2, 3, 0, 4 };
-	struct batch b;
+	struct event_batch b;
 
-	batch_init(&b);
+	event_batch_init(&b);
 	for (uint32_t i = 0; i < 6; i++) {
 		struct ev_head e = { .type = EV_EXIT, .size = sizeof(e), .boot_ns = times[i], .tid = i };
 
-		ck_assert_int_eq(batch_add(&b, &e), 0);
+		ck_assert_int_eq(event_batch_add(&b, &e), 0);
 	}
-	batch_sort(&b);
+	event_batch_sort(&b);
 	for (uint32_t i = 0; i < 6; i++)
 		ck_assert_uint_eq(b.events[i]->tid, order[i]);
-	batch_fini(&b);
+	event_batch_fini(&b);
 }
 END_TEST
 
 START_TEST(a_reset_batch_keeps_two_chunks_at_most_and_works_again)
 {
 	static union { struct ev_head head; char bytes[4096]; } big = { .head = { .size = 4096 } };
-	struct batch b;
+	struct event_batch b;
 
-	batch_init(&b);
+	event_batch_init(&b);
 	for (int round = 0; round < 3; round++) {
 		for (uint32_t i = 0; i < 500; i++) {
 			big.head.boot_ns = i;
-			ck_assert_int_eq(batch_add(&b, &big.head), 0);
+			ck_assert_int_eq(event_batch_add(&b, &big.head), 0);
 		}
 		ck_assert_uint_eq(b.bytes, 500 * 4096);
 		for (uint32_t i = 0; i < 500; i++)
 			ck_assert_uint_eq(b.events[i]->boot_ns, i);
-		batch_reset(&b);
+		event_batch_reset(&b);
 		ck_assert_uint_eq(b.n_events, 0);
 		ck_assert_uint_eq(b.bytes, 0);
 	}
-	batch_fini(&b);
+	event_batch_fini(&b);
 }
 END_TEST
 
