@@ -327,8 +327,10 @@ void live_close(struct live *l)
 
 	loop_destroy(l->loop);
 	clock_step_close(l->steps);
-	pipeline_destroy(l->pipeline);
-	process_table_destroy(l->processes);
+	if (l->pipeline)
+		pipeline_destroy(l->pipeline);
+	else
+		process_table_destroy(l->processes);
 	door_destroy(l->door);
 	symbols_destroy(l->symbols);
 	collect_close(l->collect);

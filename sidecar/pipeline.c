@@ -44,6 +44,7 @@ int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 	if (!err)
 		err = pipeline_names_create(&p->pipeline_names, o->processes, o->symbols, p->publisher, o->kallsyms);
 	if (err) {
+		p->o.processes = NULL;
 		pipeline_destroy(p);
 		return err;
 	}
@@ -69,6 +70,8 @@ void pipeline_destroy(struct pipeline *p)
 	drop_items(p, p->filling);
 	event_batch_fini(&p->batches[0]);
 	event_batch_fini(&p->batches[1]);
+	/* Images and files hold what the publisher remembers of them. */
+	process_table_destroy(p->o.processes);
 	pipeline_names_destroy(p->pipeline_names);
 	publisher_destroy(p->publisher);
 	free(p);

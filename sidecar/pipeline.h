@@ -26,9 +26,9 @@ struct pipeline;
 struct ring_writer;
 
 struct pipeline_options {
-	struct ring_writer	*writer;	/* borrowed, all of these */
-	struct process_table	*processes;
-	struct symbols		*symbols;	/* NULL on replay: answers come from the journal */
+	struct ring_writer	*writer;	/* borrowed */
+	struct process_table	*processes;	/* the pipeline's own from a successful create on */
+	struct symbols		*symbols;	/* borrowed; NULL on replay: answers come from the journal */
 	int			 kallsyms;	/* descriptor, borrowed; -1 none */
 	struct publish_options	 publish;
 };
