@@ -112,24 +112,43 @@ void help_overview(FILE *f)
 		   "'ringside --version'\nthe version.  Not there yet: top, a live table.\n");
 }
 
-/* mdoc: a macro's arguments must not hold what looks like a macro or an escape. */
-static void mdoc_text(FILE *f, const char *s)
+/* One word of running text; at the start of a line it must not look like a request. */
+static void mdoc_word(struct text *t, const char *s, size_t len)
 {
 	if (*s == '.' || *s == '\'')
-		fputs("\\&", f);
-	for (; *s; s++) {
+		text_puts(t, "\\&");
+	for (; len; s++, len--) {
 		if (*s == '\\')
-			fputs("\\e", f);
+			text_puts(t, "\\e");
 		else if (*s == '-')
-			fputs("\\-", f);
-		else if (*s == '"')
-			fputs("\\(dq", f);
-		else if (s[0] == ';' && s[1] == ' ')	/* a clause a line keeps the source readable */
-			fputs(";\n", f), s++;
+			text_puts(t, "\\-");
 		else
-			fputc(*s, f);
+			text_putc(t, *s);
+	}
+}
+
+/* Source lines stay short, which mandoc's lint asks for. */
+static void mdoc_text(FILE *f, const char *s)
+{
+	struct text word;
+	size_t at = 0;
+
+	text_init(&word, 256);
+	while (*s) {
+		size_t len = strcspn(s, " ");
+
+		text_clear(&word);
+		mdoc_word(&word, s, len);
+		if (at && at + 1 + word.len > WIDTH) {
+			fputc('\n', f);
+			at = 0;
+		}
+		at += (size_t)fprintf(f, "%s%s", at ? " " : "", text_string(&word));
+		s += len;
+		s += strspn(s, " ");
 	}
 	fputc('\n', f);
+	text_fini(&word);
 }
 
 static void mdoc_argument(FILE *f, const struct option_row *row)

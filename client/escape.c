@@ -152,11 +152,13 @@ void escape_utf8(struct text *t, const char *s, size_t len)
 
 	for (; len; p += n, len -= n) {
 		n = utf8_decode(p, len, &c);
-		if (n) {
-			text_add(t, p, n);
-		} else {
+		if (!n) {
 			text_puts(t, REPLACEMENT);
 			n = 1;
+		} else if (is_deceptive(c)) {
+			put_escape(t, c);
+		} else {
+			text_add(t, p, n);
 		}
 	}
 }

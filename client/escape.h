@@ -28,7 +28,8 @@ void	 escape_terminal_except(struct text *t, const char *s, size_t len, const ch
 /* Bytes of a JSON string, without the quotes.  Each invalid byte becomes one U+FFFD. */
 void	 escape_json(struct text *t, const char *s, size_t len);
 
-/* As UTF-8, each invalid byte as U+FFFD (for protobuf strings). */
+/* As UTF-8, each invalid byte as U+FFFD, and with the escapes of escape_terminal() but the doubled
+ * backslash: viewers of profiles print names as they are. */
 void	 escape_utf8(struct text *t, const char *s, size_t len);
 
 #endif

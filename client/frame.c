@@ -71,7 +71,7 @@ void attribute_print(struct text *t, const struct ringside_attribute *a)
 		text_puts(t, a->number ? "true" : "false");
 		break;
 	case RINGSIDE_DOUBLE:
-		text_printf(t, "%.17g", a->real);
+		text_double(t, a->real);
 		break;
 	default:
 		if (a->string)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/escape.h"
@@ -71,21 +69,13 @@ void json_bool(struct json *j, bool v)
 
 void json_double(struct json *j, double v)
 {
-	char s[40];
-
 	json_separate(j);
 	if (isnan(v)) {
 		text_puts(j->t, "\"NaN\"");
 	} else if (isinf(v)) {
 		text_puts(j->t, v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 	} else {
-		/* The shortest form that reads back the same. */
-		for (int digits = 15; digits <= 17; digits++) {
-			snprintf(s, sizeof(s), "%.*g", digits, v);
-			if (strtod(s, NULL) == v)
-				break;
-		}
-		text_puts(j->t, s);
+		text_double(j->t, v);
 	}
 }
 

@@ -44,11 +44,19 @@ static void put_mapping(struct text *t, const struct ringside_mapping *m)
 	}
 }
 
+static void put_gap(struct text *t, const struct ringside_frame *frame)
+{
+	if (frame->cut)
+		text_puts(t, "    ...  " FRAME_CUT_NAME "\n");
+}
+
 static void put_frame(struct text *t, const struct format *f, uint32_t i,
 		      const struct ringside_frame *frame)
 {
 	char buf[NAME_BUF];
 
+	if (f->root_first)
+		put_gap(t, frame);
 	text_printf(t, "    #%-3" PRIu32 " %-7s 0x%" PRIx64 " ", i,
 		    name_or_number(ringside_frame_type_name(frame->type), frame->type, buf),
 		    frame->address);
@@ -66,8 +74,8 @@ static void put_frame(struct text *t, const struct format *f, uint32_t i,
 	if (frame->mapping)
 		put_mapping(t, frame->mapping);
 	text_putc(t, '\n');
-	if (frame->cut)
-		text_puts(t, "    ...  " FRAME_CUT_NAME "\n");
+	if (!f->root_first)
+		put_gap(t, frame);
 }
 
 static void put_stack(struct text *t, const struct format *f, const struct ringside_sample *s)
@@ -79,12 +87,14 @@ static void put_stack(struct text *t, const struct format *f, const struct rings
 		    f->root_first ? "root" : "leaf",
 		    name_or_number(ringside_stack_end_name(s->user_end), s->user_end, user),
 		    name_or_number(ringside_stack_end_name(s->kernel_end), s->kernel_end, kernel));
+	if (n < depth && f->root_first)
+		text_printf(t, "    ...  %" PRIu32 " more\n", depth - n);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = f->root_first ? n - 1 - i : i;
 
 		put_frame(t, f, at, stack_frame(s, at));
 	}
-	if (n < depth)
+	if (n < depth && !f->root_first)
 		text_printf(t, "    ...  %" PRIu32 " more\n", depth - n);
 }
 
@@ -93,7 +103,7 @@ static void put_sample(struct text *t, const struct format *f, const struct ring
 	char event[NAME_BUF], unit[NAME_BUF], state[NAME_BUF];
 
 	escape_terminal(t, s->comm, strnlen(s->comm, sizeof(s->comm)));
-	text_printf(t, " pid %" PRIu32 " tid %" PRIu32 " cpu %" PRIu32 " %s %" PRIu64 " %s\n", s->pid,
+	text_printf(t, " pid %" PRIu32 " tid %" PRIu32 " cpu %" PRIu32 ", event %s %" PRIu64 " %s\n", s->pid,
 		    s->tid, s->cpu,
 		    name_or_number(ringside_event_name(s->event), s->event, event), s->weight,
 		    name_or_number(ringside_unit_name(s->unit), s->unit, unit));

@@ -32,25 +32,22 @@ static void put_stack(struct text *t, const struct format *f, const struct rings
 {
 	uint32_t depth = stack_depth(s), n = depth < f->frames ? depth : f->frames;
 	const char *joint = f->root_first ? " > " : " < ";
-	bool first = true;
+	bool more = n < depth;
 
-	if (n < depth && f->root_first) {
-		text_puts(t, "...");
-		first = false;
-	}
+	if (more && f->root_first)
+		text_printf(t, "...%s", joint);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ringside_frame *frame = stack_frame(s, f->root_first ? n - 1 - i : i);
 
-		if (!first)
+		if (i)
 			text_puts(t, joint);
-		first = false;
-		if (frame->cut && f->root_first)
+		if (frame->cut && f->root_first && (i || !more))
 			text_printf(t, "...%s", joint);
 		format_frame(t, f, frame);
 		if (frame->cut && !f->root_first)
 			text_printf(t, "%s...", joint);
 	}
-	if (n < depth && !f->root_first)
+	if (more && !f->root_first && !stack_frame(s, n - 1)->cut)
 		text_printf(t, "%s...", joint);
 	if (!depth)
 		text_puts(t, "[no stack]");
@@ -65,9 +62,10 @@ static void put_sample(struct text *t, const struct format *f, const struct ring
 {
 	const char *service = resource_string(&s->resource, "service.name");
 	const char *container = resource_string(&s->resource, "container.id");
-	size_t start = t->len;
+	size_t start;
 
 	colour_start_for(t, f->colour, container ? container : service ? service : "-");
+	start = t->len;
 	put_comm(t, s->comm);
 	text_pad(t, start, 15);
 	start = t->len + 1;
@@ -79,7 +77,8 @@ static void put_sample(struct text *t, const struct format *f, const struct ring
 		escape_terminal_string(t, service);
 	else
 		text_putc(t, '-');
-	text_pad(t, start, 12);
+	if (f->frames)
+		text_pad(t, start, 12);
 	colour_end(t, f->colour);
 	if (s->event != RINGSIDE_EVENT_CPU) {
 		char buf[NAME_BUF];

@@ -97,6 +97,18 @@ void text_printf(struct text *t, const char *format, ...)
 	t->len += n;
 }
 
+void text_double(struct text *t, double v)
+{
+	char s[40];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(s, sizeof(s), "%.*g", digits, v);
+		if (strtod(s, NULL) == v)
+			break;
+	}
+	text_puts(t, s);
+}
+
 void text_pad(struct text *t, size_t start, size_t width)
 {
 	while (!t->failed && t->len < start + width)

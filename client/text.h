@@ -29,6 +29,7 @@ void	 text_add(struct text *t, const void *bytes, size_t len);
 void	 text_puts(struct text *t, const char *s);
 void	 text_putc(struct text *t, char c);
 void	 text_printf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void	 text_double(struct text *t, double v);	/* finite: the shortest form that reads back the same */
 void	 text_pad(struct text *t, size_t start, size_t width); /* blanks until start + width bytes */
 
 #endif
