@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs cost: instructions that the verifier walks, nanoseconds of a 64-frame sample. */
+#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <pthread.h>
@@ -67,8 +68,10 @@ static int check_verified(void)
 				verified[i] = info.verified_insns;
 	for (int i = 0; i < 4; i++) {
 		printf("%s: %u instructions verified\n", names[i], verified[i]);
-		failed |= verified[i] == 0 || verified[i] > VERIFIED_MAX;
+		failed |= verified[i] > VERIFIED_MAX;
 	}
+	if (!verified[0])
+		printf("(kernels before 5.16 do not tell)\n");
 	return failed;
 }
 
@@ -86,6 +89,17 @@ static void drain(struct bpf_ring *r, uint64_t *frames, uint64_t *samples)
 		}
 		bpf_ring_pop(r, len);
 	}
+}
+
+static uint64_t own_clock(const struct bpf_parts *p)
+{
+	uint64_t ns = 0, samples = 0;
+
+	for (unsigned i = 0; i < p->ncpu; i++) {
+		ns += p->stats[i].slot[EV_STAT_RUN_NS];
+		samples += p->stats[i].slot[EV_STAT_SAMPLES];
+	}
+	return samples ? ns / samples : 0;
 }
 
 static int check_cost(struct bpf_parts *p, unsigned cpu)
@@ -113,13 +127,70 @@ static int check_cost(struct bpf_parts *p, unsigned cpu)
 		printf("only %llu samples of the burner\n", (unsigned long long)samples);
 		return 1;
 	}
-	ns = info.run_time_ns / info.run_cnt;
-	printf("%llu ns by bpf_stats a run (%llu runs), %.1f user frames a sample (%llu samples)\n",
-	       (unsigned long long)ns, (unsigned long long)info.run_cnt, (double)frames / (double)samples,
+	/* The other threads of the CPU are out of scope: their runs are short, and counted with the burner's. */
+	ns = own_clock(p);
+	printf("%llu ns by bpf_stats a run (%llu runs); %llu ns by its own clock a sample of %.1f user frames "
+	       "(%llu samples)\n", (unsigned long long)(info.run_time_ns / info.run_cnt),
+	       (unsigned long long)info.run_cnt, (unsigned long long)ns, (double)frames / (double)samples,
 	       (unsigned long long)samples);
 	if (ns > SAMPLE_NS_MAX)
 		printf("more than %d ns: missed, or the machine is busy\n", SAMPLE_NS_MAX);
 	return 0;
+}
+
+static int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static unsigned maps_of_ours(void)
+{
+	uint32_t id = 0, len;
+	unsigned n = 0;
+
+	while (!bpf_map_get_next_id(id, &id)) {
+		struct bpf_map_info info = { 0 };
+		int fd = bpf_map_get_fd_by_id(id);
+
+		len = sizeof(info);
+		n += fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, "scope_pids");
+		if (fd >= 0)
+			close(fd);
+	}
+	return n;
+}
+
+/* What was opened is closed again: descriptors here, maps in the kernel. */
+static int check_leaks(const struct collect_options *opt)
+{
+	int before = open_fds(), after;
+	unsigned maps = maps_of_ours(), maps_after = 0;
+	char why[COLLECT_WHY_MAX];
+	struct collect_batch batch;
+	struct collect *c;
+
+	for (int i = 0; i < 5; i++) {
+		if (collect_open(&c, opt, why, sizeof(why)) || collect_arm(c, why, sizeof(why)))
+			errx(1, "%s", why);
+		usleep(20000);
+		collect_drain(c, &batch);
+		if (collect_rescope(c, opt->pids, opt->npids) || collect_hotplug(c, why, sizeof(why)))
+			errx(1, "rescope or hotplug: %s", why);
+		collect_close(c);
+	}
+	after = open_fds();
+	/* The kernel frees maps a moment after the last descriptor went. */
+	for (int i = 0; i < 50 && (maps_after = maps_of_ours()) > maps; i++)
+		usleep(100000);
+	printf("opened and closed 5 times: %d descriptors before, %d after; maps %u, %u\n", before, after, maps,
+	       maps_after);
+	return before != after || maps_after > maps;
 }
 
 int main(void)
@@ -151,5 +222,6 @@ int main(void)
 	stop = 1;
 	pthread_join(t, NULL);
 	bpf_unload(&parts);
+	failed |= check_leaks(&opt);
 	return failed;
 }

@@ -159,8 +159,8 @@ static int attach_links(struct bpf_parts *p, struct ringside_bpf *skel)
 	return 0;
 }
 
-/* "memlock:" in fdinfo is what the kernel accounts for a map. */
-static uint64_t map_bytes(int fd)
+/* "memlock:" in fdinfo is what the kernel says a map takes. */
+static uint64_t fdinfo_memlock(int fd)
 {
 	char path[64], text[1024], *line;
 	ssize_t n = -1;
@@ -183,8 +183,13 @@ static void account_maps(struct bpf_parts *p, struct ringside_bpf *skel)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, skel->obj)
-		p->map_bytes += map_bytes(bpf_map__fd(map));
+	bpf_object__for_each_map(map, skel->obj) {
+		uint64_t bytes = fdinfo_memlock(bpf_map__fd(map));
+
+		if (map == skel->maps.events && bytes < p->ring_bytes)
+			bytes = p->ring_bytes;	/* before 6.4 the kernel told of rings nothing useful */
+		p->map_bytes += bytes;
+	}
 }
 
 static void parts_init(struct bpf_parts *p, size_t ring_bytes, unsigned ncpu)

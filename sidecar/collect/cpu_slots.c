@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sidecar/collect/perf_events.h"
@@ -15,6 +16,8 @@
 #define SIDE_BYTES		(64u << 10)
 #define SIDE_BYTES_MANY		(32u << 10)
 #define MANY_CPUS		32
+/* The events' clock may be as coarse as a jiffy: it is asked for progress no more often than this. */
+#define LOOK_INTERVAL_NS	250000000ULL
 /* A tick or two are always under way between the two counts, and a late one is not a lost one. */
 #define MISSED_SLACK		4
 
@@ -43,11 +46,15 @@ static int open_tick(struct cpu_slots *s, unsigned cpu)
 {
 	int fd = perf_open_tick(cpu, s->period_ns, s->prog_fd, s->cgroup_filter ? s->cgroup_fd : -1);
 
-	/* A hierarchy without perf_event, or a kernel without the filter: BPF asks at each tick anyway. */
-	if (s->cgroup_filter && (fd == -EBADF || fd == -EINVAL || fd == -EOPNOTSUPP)) {
+	if (fd >= 0 || fd == -ENODEV || !s->cgroup_filter)
+		return fd;
+	/*
+	 * A hierarchy without perf_event (ENOENT, EBADF) or a kernel without the filter: BPF asks at each tick
+	 * anyway.  Another cause shows again without the filter.
+	 */
+	fd = perf_open_tick(cpu, s->period_ns, s->prog_fd, -1);
+	if (fd >= 0)
 		s->cgroup_filter = false;
-		fd = perf_open_tick(cpu, s->period_ns, s->prog_fd, -1);
-	}
 	return fd;
 }
 
@@ -144,6 +151,19 @@ static bool slot_alive(struct cpu_slot *slot)
 	return true;
 }
 
+static bool time_to_look(struct cpu_slots *s)
+{
+	struct timespec ts;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+	if (now - s->looked_ns < LOOK_INTERVAL_NS)
+		return false;
+	s->looked_ns = now;
+	return true;
+}
+
 struct report {
 	char		*why;
 	size_t		 n, used;
@@ -167,13 +187,13 @@ static void __attribute__((format(printf, 2, 3))) report_add(struct report *r, c
 	r->used += got > 0 ? (size_t)got : 0;
 }
 
-static void check_online(struct cpu_slots *s, unsigned cpu, struct report *r)
+static void check_online(struct cpu_slots *s, unsigned cpu, bool look, struct report *r)
 {
 	struct cpu_slot *slot = &s->slot[cpu];
 	int failed_before = slot->failed, err;
 	char cause[256];
 
-	if (slot->tick_fd >= 0 && !slot->leaving && slot_alive(slot)) {
+	if (slot->tick_fd >= 0 && !slot->leaving && (!look || slot_alive(slot))) {
 		count_missed(s, cpu);
 		return;
 	}
@@ -208,6 +228,7 @@ int cpu_slots_check(struct cpu_slots *s, char *why, size_t n)
 {
 	struct report r = { .why = why, .n = n };
 	int err = cpus_read(&s->online, "online");
+	bool look = time_to_look(s);
 
 	if (n)
 		*why = 0;
@@ -217,7 +238,7 @@ int cpu_slots_check(struct cpu_slots *s, char *why, size_t n)
 	}
 	for (unsigned cpu = 0; cpu < s->n; cpu++) {
 		if (cpus_has(&s->online, cpu))
-			check_online(s, cpu, &r);
+			check_online(s, cpu, look, &r);
 		else
 			check_offline(s, cpu, &r);
 	}

@@ -34,6 +34,7 @@ struct cpu_slots {
 	bool		 cgroup_filter;	/* the kernel filters by cgroup */
 	uint64_t	 missed, lost, malformed; /* of openings that were closed since */
 	unsigned	 rearmed;
+	uint64_t	 looked_ns;	/* CLOCK_MONOTONIC of the last look at the events' clocks */
 };
 
 /* Takes what the caller filled in: prog_fd, cgroup_fd, epoll_fd, stats, period_ns, n. */
