@@ -27,7 +27,8 @@ static void cost(struct live *l, const struct collect_stats *s)
 	struct mallinfo2 m = mallinfo2();
 	struct rusage self;
 
-	number(l, RINGSIDE_N_HEAP_BYTES, m.uordblks + m.hblkhd + symbols_worker_bytes(l->symbols));
+	number(l, RINGSIDE_N_HEAP_BYTES, m.uordblks + m.hblkhd +
+	       (l->symbols ? symbols_worker_bytes(l->symbols) : 0));
 	number(l, RINGSIDE_N_BPF_MAP_BYTES, s->bpf_map_bytes);
 	number(l, RINGSIDE_N_MEMORY_LIMIT, l->config->memory_limit);
 	number(l, RINGSIDE_N_CPU_BPF_NS, s->bpf_nano);
