@@ -18,10 +18,10 @@
 #define WORKER_FILES 4200u
 #define WORKER_MAPPED (256ull << 20)	/* program and libraries: no /proc is at hand to ask */
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNDER_SANITIZER 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define UNDER_SANITIZER 1
 #endif
 #endif

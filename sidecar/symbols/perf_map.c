@@ -55,12 +55,14 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A hexadecimal number with or without 0x, and the blank behind it. */
+/* A hexadecimal number with or without 0x, between blanks. */
 static bool take_hex(const char **at, const char *end, uint64_t *value)
 {
 	const char *p = *at;
 	int digits = 0;
 
+	while (p < end && *p == ' ')
+		p++;
 	if (end - p > 2 && p[0] == '0' && (p[1] | 0x20) == 'x')
 		p += 2;
 	for (*value = 0; p < end && hex_digit(*p) >= 0; p++, digits++) {
@@ -114,8 +116,6 @@ static int map_take_line(struct perf_map *m, const char *line, size_t n)
 
 	if (n && end[-1] == '\r')
 		end--;
-	while (at < end && *at == ' ')
-		at++;
 	if (!take_hex(&at, end, &start) || !take_hex(&at, end, &size))
 		return 0;
 	if (!size || size >= PERF_MAP_MAX_CODE || start + size < start)
