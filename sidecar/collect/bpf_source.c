@@ -132,11 +132,14 @@ static int live_drain(struct collect *c, struct collect_batch *batch)
 static int live_arm(struct collect *c, char *why, size_t n)
 {
 	struct live *l = (struct live *)c;
+	unsigned ticking = cpu_slots_arm(&l->cpus);
 
-	if (cpu_slots_arm(&l->cpus))
-		return 0;
-	snprintf(why, n, "not one CPU could be armed");
-	return -ENODEV;
+	if (n)
+		*why = 0;
+	if (ticking < l->cpus.online.count)
+		snprintf(why, n, "%u of %u CPUs tick: samples of the others are missing", ticking,
+			 l->cpus.online.count);
+	return ticking ? 0 : -ENODEV;
 }
 
 static int live_pause(struct collect *c, bool paused)
@@ -332,8 +335,8 @@ static int open_cpus(struct live *l, char *why, size_t n)
 	if (!cpu_slots_open_count(s))
 		return last;
 	if (cpu_slots_failed_count(s))
-		collect_logf(&l->base.opt, COLLECT_LOG_WARN, "%u of %u CPUs cannot be armed, their samples are "
-			     "missing: %s", cpu_slots_failed_count(s), s->online.count, why);
+		collect_logf(&l->base.opt, COLLECT_LOG_WARN, "%u of %u CPUs cannot be opened: %s",
+			     cpu_slots_failed_count(s), s->online.count, why);
 	return 0;
 }
 

@@ -124,7 +124,7 @@ const struct journal_facts *collect_replay_facts(const struct collect *c);
 
 void	 collect_close(struct collect *c);
 
-/* Lets every CPU tick.  Fails when not one CPU could be armed; one of many is a warning. */
+/* Lets every CPU tick.  Fails when not one does; when some do not, `why` warns of them, else it is empty. */
 int	 collect_arm(struct collect *c, char *why, size_t n);
 
 /*
