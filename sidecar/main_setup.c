@@ -293,9 +293,24 @@ static int drop_rights(struct live *l)
 	return 0;
 }
 
+/* What is missing and costs something; the status page has all of it. */
+static void probe(struct live *l, const struct config *c)
+{
+	if (probe_run(&l->probe, c)) {
+		l->probe = NULL;	/* the status page then has no probe rows */
+		return;
+	}
+	for (uint32_t i = 0; i < l->probe->n; i++) {
+		const struct probe_row *r = &l->probe->rows[i];
+
+		if (r->warn)
+			live_warn(l, "missing: %s: %s; %s", r->need, r->effect, r->remedy);
+	}
+}
+
 int live_open(struct live *l, struct config *c, struct symbols_launcher *launcher)
 {
-	int status;
+	int status, err;
 
 	l->buffer_bytes = DOOR_MESSAGE_MAX;
 	l->buffer = malloc(l->buffer_bytes);
@@ -303,8 +318,9 @@ int live_open(struct live *l, struct config *c, struct symbols_launcher *launche
 		log_error("cannot start: out of memory");
 		return 1;
 	}
-	if (notify_open(&l->notify, c->ready_fd)) {
-		log_error("cannot start: out of memory");
+	err = notify_open(&l->notify, c->ready_fd);
+	if (err) {
+		log_error("cannot reach the service manager: NOTIFY_SOCKET: %s; correct it or unset it", strerror(-err));
 		return 1;
 	}
 	l->drain_ns = c->low_latency ? DRAIN_LOW_LATENCY_NS : DRAIN_NS;
@@ -312,8 +328,8 @@ int live_open(struct live *l, struct config *c, struct symbols_launcher *launche
 	status = live_open_ring(l, c);
 	if (!status)
 		status = open_collect(l, c);
-	if (!status && probe_run(&l->probe, c))
-		l->probe = NULL;	/* the status page then has no probe rows */
+	if (!status)
+		probe(l, c);
 	if (!status)
 		status = drop_rights(l);
 	if (!status)

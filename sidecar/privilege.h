@@ -12,11 +12,14 @@ struct config;
 
 /*
  * need: what it takes; effect: what its absence costs; remedy: one command, or one line of a manifest, empty
- * when ok.  required: ringsided does not start without it.
+ * when ok.  required: ringsided does not start without it.  warn: not ok, and worth a warning at start.
  */
-struct probe_row { const char *name; bool ok; const char *need, *effect, *remedy; bool required; };
+struct probe_row { const char *name; bool ok; const char *need, *effect, *remedy; bool required, warn; };
 struct probe { struct probe_row *rows; uint32_t n; };
-/* Starts nothing, leaves nothing.  Strings are owned by the probe. */
+/*
+ * Starts nothing, leaves nothing.  Strings are owned by the probe.  Unless c->mode is MODE_PROBE, ringsided has
+ * loaded its programs already: what these prove is not tried again (the kernel's types alone cost 10 ms).
+ */
 int	probe_run(struct probe **out, const struct config *c);
 void	probe_free(struct probe *p);
 bool	probe_usable(const struct probe *p);	/* every required row is ok */

@@ -22,7 +22,8 @@ void probe_row(struct probe *p, const struct probe_fact *f, const char *remedy, 
 	va_end(ap);
 	r = &p->rows[p->n++];
 	*r = (struct probe_row){ .name = f->name, .ok = f->ok, .need = f->need, .effect = f->effect,
-		.remedy = strdup(text), .required = f->required };
+		.remedy = strdup(text), .required = f->required,
+		.warn = f->warn && !f->ok };
 }
 
 int probe_run(struct probe **out, const struct config *c)
@@ -37,7 +38,7 @@ int probe_run(struct probe **out, const struct config *c)
 		free(p);
 		return -ENOMEM;
 	}
-	probe_kernel(p);
+	probe_kernel(p, c->mode != MODE_PROBE);
 	probe_rights(p);
 	probe_place(p, c);
 	for (uint32_t i = 0; i < p->n; i++) {

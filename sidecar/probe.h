@@ -13,6 +13,7 @@ struct probe_fact {
 	const char	*name;
 	bool		 ok, required;
 	const char	*need, *effect;
+	bool		 warn;		/* worth a warning at start when not ok */
 };
 /* remedy: a format, used when the fact is not ok. */
 void	probe_row(struct probe *p, const struct probe_fact *f, const char *remedy, ...)
@@ -27,7 +28,7 @@ long	probe_number(const char *path, long otherwise);	/* first number of a file *
 const char *probe_grant(const char *capabilities, char buf[PROBE_GRANT_MAX]);
 void	probe_rights(struct probe *p);
 /* probe_kernel.c */
-void	probe_kernel(struct probe *p);
+void	probe_kernel(struct probe *p, bool loaded);
 /* probe_place.c */
 void	probe_place(struct probe *p, const struct config *c);
 

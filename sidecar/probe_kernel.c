@@ -128,23 +128,31 @@ static void build_ids(struct probe *p)
 		close(fd);
 }
 
-static void types(struct probe *p)
+static bool has_typed_tracepoints(void)
 {
-	struct btf *btf = access("/sys/kernel/btf/vmlinux", R_OK) ? NULL : btf__load_vmlinux_btf();
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, "btf_trace_sched_process_exec", BTF_KIND_TYPEDEF) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
+static void types(struct probe *p, bool loaded)
+{
+	bool readable = !access("/sys/kernel/btf/vmlinux", R_OK);
 	struct probe_fact f = {
-		.name = "btf", .ok = btf != NULL, .required = true, .need = "/sys/kernel/btf/vmlinux, readable",
+		.name = "btf", .ok = readable, .required = true, .need = "/sys/kernel/btf/vmlinux, readable",
 		.effect = "it does not start: the offsets of kernel structs are unknown",
 	};
 
 	probe_row(p, &f, "%s", access("/sys/kernel", F_OK) ? "mount -t sysfs sysfs /sys" :
 		  "a kernel with CONFIG_DEBUG_INFO_BTF");
 	f = (struct probe_fact){
-		.name = "tp_btf", .ok = btf && btf__find_by_name_kind(btf, "btf_trace_sched_process_exec",
-			BTF_KIND_TYPEDEF) > 0, .required = true, .need = "tracepoints with types (sched_process_exec)",
+		.name = "tp_btf", .ok = readable && (loaded || has_typed_tracepoints()), .required = true,
+		.need = "tracepoints with types (sched_process_exec)",
 		.effect = "it does not start: fork, exec and exit are not seen",
 	};
 	probe_row(p, &f, "a kernel with CONFIG_DEBUG_INFO_BTF and CONFIG_TRACEPOINTS");
-	btf__free(btf);
 }
 
 static bool kallsyms_has_addresses(void)
@@ -168,7 +176,7 @@ static void kernel_names(struct probe *p)
 	const struct probe_fact f = {
 		.name = "kallsyms", .ok = kallsyms_has_addresses(),
 		.need = "addresses in /proc/kallsyms: CAP_SYSLOG, and kernel.kptr_restrict below 2",
-		.effect = "kernel frames stay addresses",
+		.effect = "kernel frames stay addresses", .warn = true,
 	};
 
 	if (probe_number("/proc/sys/kernel/kptr_restrict", 0) >= 2)
@@ -245,7 +253,7 @@ static int be_quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-void probe_kernel(struct probe *p)
+void probe_kernel(struct probe *p, bool loaded)
 {
 	libbpf_print_fn_t before = libbpf_set_print(be_quiet);
 
@@ -254,7 +262,7 @@ void probe_kernel(struct probe *p)
 	ring_buffer(p);
 	sampling(p);
 	build_ids(p);
-	types(p);
+	types(p, loaded);
 	kernel_names(p);
 	uring(p);
 	tracefs(p);

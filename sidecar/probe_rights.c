@@ -64,24 +64,24 @@ const char *probe_grant(const char *capabilities, char buf[PROBE_GRANT_MAX])
 	return buf;
 }
 
-static const struct { int cap; struct probe_fact fact; const char *add; } caps[] = {
-	{ CAP_BPF, { "cap_bpf", false, false, "CAP_BPF (or CAP_SYS_ADMIN)", "BPF programs cannot be loaded" }, "BPF" },
-	{ CAP_PERFMON, { "cap_perfmon", false, false, "CAP_PERFMON (or CAP_SYS_ADMIN)",
-	  "programs that read kernel memory cannot be loaded, CPUs cannot be sampled" }, "PERFMON" },
-	{ CAP_SYS_PTRACE, { "cap_sys_ptrace", false, false, "CAP_SYS_PTRACE",
-	  "frames of other users' processes stay addresses" }, "SYS_PTRACE" },
-	{ CAP_DAC_READ_SEARCH, { "cap_dac_read_search", false, false, "CAP_DAC_READ_SEARCH",
-	  "no OTEL_* names from the environment, no files that only their owner may read" }, "DAC_READ_SEARCH" },
-	{ CAP_CHECKPOINT_RESTORE, { "cap_checkpoint_restore", false, false, "CAP_CHECKPOINT_RESTORE",
-	  "files are opened by path only: deleted or replaced ones stay unnamed" }, "CHECKPOINT_RESTORE" },
-	{ CAP_SYSLOG, { "cap_syslog", false, false, "CAP_SYSLOG (at start only)", "kernel frames without names" },
-	  "SYSLOG" },
-	{ CAP_CHOWN, { "cap_chown", false, false, "CAP_CHOWN (at start only)",
-	  "the ring is only given to a group that ringsided is a member of" }, "CHOWN" },
-	{ CAP_SETUID, { "cap_setuid", false, false, "CAP_SETUID (at start only)",
-	  "the symbol worker has no uid of its own" }, "SETUID" },
-	{ CAP_SETGID, { "cap_setgid", false, false, "CAP_SETGID (at start only)",
-	  "the symbol worker keeps ringsided's groups" }, "SETGID" },
+/* The rights without a warning have a row of their own for what they cost, or are said where they are missed. */
+static const struct { int cap; bool warn; const char *name, *need, *add, *effect; } caps[] = {
+	{ CAP_BPF, false, "cap_bpf", "CAP_BPF (or CAP_SYS_ADMIN)", "BPF", "BPF programs cannot be loaded" },
+	{ CAP_PERFMON, false, "cap_perfmon", "CAP_PERFMON (or CAP_SYS_ADMIN)", "PERFMON",
+	  "programs that read kernel memory cannot be loaded, CPUs cannot be sampled" },
+	{ CAP_SYS_PTRACE, true, "cap_sys_ptrace", "CAP_SYS_PTRACE", "SYS_PTRACE",
+	  "frames of other users' processes stay addresses" },
+	{ CAP_DAC_READ_SEARCH, true, "cap_dac_read_search", "CAP_DAC_READ_SEARCH", "DAC_READ_SEARCH",
+	  "no OTEL_* names from the environment, no files that only their owner may read" },
+	{ CAP_CHECKPOINT_RESTORE, true, "cap_checkpoint_restore", "CAP_CHECKPOINT_RESTORE", "CHECKPOINT_RESTORE",
+	  "files are opened by path only: deleted or replaced ones stay unnamed" },
+	{ CAP_SYSLOG, false, "cap_syslog", "CAP_SYSLOG (at start only)", "SYSLOG", "kernel frames without names" },
+	{ CAP_CHOWN, false, "cap_chown", "CAP_CHOWN (at start only)", "CHOWN",
+	  "the ring is only given to a group that ringsided is a member of" },
+	{ CAP_SETUID, false, "cap_setuid", "CAP_SETUID (at start only)", "SETUID",
+	  "the symbol worker has no uid of its own" },
+	{ CAP_SETGID, false, "cap_setgid", "CAP_SETGID (at start only)", "SETGID",
+	  "the symbol worker keeps ringsided's groups" },
 };
 
 static void capabilities(struct probe *p)
@@ -91,8 +91,8 @@ static void capabilities(struct probe *p)
 	struct probe_fact f;
 
 	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
-		f = caps[i].fact;
-		f.ok = probe_has_cap(caps[i].cap);
+		f = (struct probe_fact){ .name = caps[i].name, .ok = probe_has_cap(caps[i].cap),
+			.need = caps[i].need, .effect = caps[i].effect, .warn = caps[i].warn };
 		if (admin && (caps[i].cap == CAP_BPF || caps[i].cap == CAP_PERFMON))
 			f.ok = true;
 		probe_row(p, &f, "%s", probe_grant(caps[i].add, grant));
@@ -114,6 +114,7 @@ static void sysctls(struct probe *p)
 		.name = "cpu_hotplug", .ok = paranoid <= 2,
 		.need = "kernel.perf_event_paranoid at 2 or below",
 		.effect = "a CPU that comes online later is not sampled: CAP_SYS_ADMIN is not kept after start",
+		.warn = true,
 	};
 	probe_row(p, &f, "sysctl kernel.perf_event_paranoid=2");
 }

@@ -138,6 +138,7 @@ static const struct config *probe_config(void)
 	c.ring_size = 1 << 20;
 	c.dict_size = 1 << 18;
 	c.frequency = 19;
+	c.mode = MODE_PROBE;
 	return &c;
 }
 
@@ -216,6 +217,9 @@ START_TEST(probe_tells_what_is_missing_once_rights_are_gone)
 			 "securityContext: {capabilities: {add: [BPF]}}");
 	ck_assert(!json_is_true(json_object_get(row_named(list, "bpf"), "ok")));
 	ck_assert(json_is_true(json_object_get(row_named(list, "bpf"), "required")));
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!strncmp(p->rows[i].name, "cap_sys_ptrace", 14))
+			ck_assert(p->rows[i].warn);
 	ck_assert(json_is_true(json_object_get(row_named(list, "ring_tmpfs"), "ok")));
 	ck_assert(!probe_usable(p));
 	json_decref(list);
