@@ -145,7 +145,7 @@ enum ev_stat {
 	EV_STAT_OUT_OF_SCOPE	= 2,	/* ticks skipped by scope */
 	EV_STAT_SAMPLES		= 3,	/* EV_SAMPLE written */
 	EV_STAT_RING_FULL	= 4,	/* EV_SAMPLE not written: ring buffer full */
-	EV_STAT_PROC_RING_FULL	= 5,	/* fork/exec/exit not written: ring buffer full */
+	EV_STAT_PROC_RING_FULL	= 5,	/* fork/exec/exit not written: ring buffer (or scope_pids) full */
 	EV_STAT_PAUSED		= 6,	/* ticks skipped while paused */
 	EV_STAT_RUN_NS		= 7,	/* nanoseconds spent on ticks that were sampled */
 	EV_STAT_MAX		= 8,	/* one cache line */

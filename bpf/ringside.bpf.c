@@ -168,8 +168,10 @@ int BPF_PROG(ringside_fork, struct task_struct *parent, struct task_struct *chil
 		parent_tgid = 0;
 	if (!in_scope(parent_tgid))
 		return 0;
-	if (scope == EV_SCOPE_PIDS)
-		bpf_map_update_elem(&scope_pids, &tgid, &one, BPF_ANY);
+	if (scope == EV_SCOPE_PIDS && bpf_map_update_elem(&scope_pids, &tgid, &one, BPF_ANY)) {
+		count_process_loss();	/* full: this one will not be sampled, so nothing is told of it */
+		return 0;
+	}
 	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count_process_loss();

@@ -235,6 +235,12 @@ static void ring_put(const void *p, size_t n)
 	page->data_head += n;
 }
 
+static bool look_and_drain(void)
+{
+	sideband_look(&side);
+	return sideband_drain(&side, &batch);
+}
+
 START_TEST(records_are_read_across_the_end_of_the_ring)
 {
 	size_t len = unhex(rec_dash);
@@ -245,7 +251,7 @@ START_TEST(records_are_read_across_the_end_of_the_ring)
 		if (i % 3)
 			continue;
 		batch_begin(&batch);
-		ck_assert(!sideband_drain(&side, &batch));
+		ck_assert(!look_and_drain());
 		events += batch.n;
 		for (size_t k = 0; k < batch.n; k++)
 			ck_assert_str_eq(((struct ev_mmap *)batch.slots[k].event)->path, "/usr/bin/dash");
@@ -258,20 +264,34 @@ START_TEST(records_are_read_across_the_end_of_the_ring)
 }
 END_TEST
 
+START_TEST(what_came_after_the_look_waits)
+{
+	size_t len = unhex(rec_dash);
+
+	ring_put(bytes, len);
+	sideband_look(&side);
+	ring_put(bytes, len);
+	ck_assert(!sideband_drain(&side, &batch));
+	ck_assert_uint_eq(batch.n, 1);
+	ck_assert(!look_and_drain());
+	ck_assert_uint_eq(batch.n, 2);
+}
+END_TEST
+
 START_TEST(ring_without_sense_is_skipped_and_counted)
 {
 	uint64_t zero = 0, odd = (uint64_t)13 << 48 | PERF_RECORD_COMM, huge = (uint64_t)65528 << 48;
 
 	ring_put(&zero, 8);
-	ck_assert(!sideband_drain(&side, &batch));
+	ck_assert(!look_and_drain());
 	ring_put(&odd, 8);
-	ck_assert(!sideband_drain(&side, &batch));
+	ck_assert(!look_and_drain());
 	ring_put(&huge, 8);
-	ck_assert(!sideband_drain(&side, &batch));
+	ck_assert(!look_and_drain());
 	ck_assert_uint_eq(side.malformed, 3);
 	ck_assert_uint_eq(page->data_tail, page->data_head);
 	ring_put(bytes, unhex(rec_dash));
-	ck_assert(!sideband_drain(&side, &batch));
+	ck_assert(!look_and_drain());
 	ck_assert_uint_eq(batch.n, 1);
 }
 END_TEST
@@ -285,11 +305,11 @@ START_TEST(what_a_batch_cannot_take_stays_in_the_ring)
 	}
 	for (int i = 0; i < 30; i++)
 		ring_put(bytes, len);
-	ck_assert(sideband_drain(&side, &batch));
+	ck_assert(look_and_drain());
 	ck_assert_uint_lt(page->data_tail, page->data_head);
 	batch.given = batch.n;
 	batch_begin(&batch);
-	ck_assert(!sideband_drain(&side, &batch));
+	ck_assert(!look_and_drain());
 	ck_assert_uint_eq(page->data_tail, page->data_head);
 }
 END_TEST
@@ -308,6 +328,7 @@ TCase *tcase_sideband(void)
 	tcase_add_test(tc, short_or_unterminated_record_is_malformed);
 	tcase_add_test(tc, full_batch_consumes_nothing);
 	tcase_add_test(tc, records_are_read_across_the_end_of_the_ring);
+	tcase_add_test(tc, what_came_after_the_look_waits);
 	tcase_add_test(tc, ring_without_sense_is_skipped_and_counted);
 	tcase_add_test(tc, what_a_batch_cannot_take_stays_in_the_ring);
 	return tc;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
@@ -80,6 +81,9 @@ static bool drain_sidebands(struct live *l)
 {
 	bool left = false;
 
+	for (unsigned cpu = 0; cpu < l->cpus.n; cpu++)
+		if (l->cpus.slot[cpu].side.base)
+			sideband_look(&l->cpus.slot[cpu].side);
 	for (unsigned cpu = 0; cpu < l->cpus.n; cpu++) {
 		struct cpu_slot *slot = &l->cpus.slot[cpu];
 
@@ -113,12 +117,15 @@ static int live_drain(struct collect *c, struct collect_batch *batch)
 	while (epoll_wait(l->epoll_fd, unused, 16, 0) == 16)
 		;
 	batch_begin(&l->batch);
-	/* Side-bands first: what a sample needs to be understood was written before it. */
-	batch->more = drain_sidebands(l);
+	/*
+	 * Side-bands last: the mappings that a sample in the ring needs were written before it, so they are seen.
+	 * The other way round, mappings whose fork is not yet seen, is what the batch's hold is for.
+	 */
 	if (drain_ring(l)) {
 		batch_limit(&l->batch, l->ring_newest_ns);
 		batch->more = true;
 	}
+	batch->more |= drain_sidebands(l);
 	batch_finish(&l->batch);
 	batch->events = l->batch.events;
 	batch->count = l->batch.given;
@@ -305,6 +312,18 @@ static int open_rings(struct live *l, char *why, size_t n)
 	return err;
 }
 
+/* Two descriptors a CPU: the usual soft limit of 1024 ends at 500 CPUs. */
+static void raise_file_limit(unsigned ncpu)
+{
+	struct rlimit lim;
+	rlim_t need = 2 * (rlim_t)ncpu + 128;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur >= need)
+		return;
+	lim.rlim_cur = need < lim.rlim_max ? need : lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);		/* refused: EMFILE is named when it comes */
+}
+
 /* Every CPU that is online.  One that fails is a warning; all of them an error. */
 static int open_cpus(struct live *l, char *why, size_t n)
 {
@@ -317,6 +336,7 @@ static int open_cpus(struct live *l, char *why, size_t n)
 	s->stats = l->bpf.stats;
 	s->n = l->bpf.ncpu;
 	s->period_ns = 1000000000ULL / l->base.opt.frequency;
+	raise_file_limit(s->online.count);
 	err = cpu_slots_init(s);
 	if (err) {
 		snprintf(why, n, "collect: %s", strerror(-err));

@@ -72,7 +72,7 @@ static int open_side(struct cpu_slots *s, unsigned cpu, struct cpu_slot *slot)
 		return slot->side_fd;
 	err = sideband_open(&slot->side, slot->side_fd, s->side_bytes);
 	if (err)
-		return err;
+		return err == -EPERM ? -EDQUOT : err;	/* no right was missing, but locked memory */
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, slot->side_fd, &ev))
 		return -errno;
 	return 0;

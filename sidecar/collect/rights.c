@@ -90,6 +90,9 @@ void rights_explain_perf(char *why, size_t n, int err)
 	} else if (denied(err)) {
 		snprintf(why, n, "perf_event_open: permission denied although CAP_PERFMON is there: a security "
 			 "module (SELinux, lockdown) refuses it; see its audit log");
+	} else if (err == EDQUOT) {
+		snprintf(why, n, "mapping a perf buffer: the user's locked memory for perf is used up; raise "
+			 "kernel.perf_event_mlock_kb, or add CAP_IPC_LOCK");
 	} else if (err == EMFILE || err == ENFILE) {
 		snprintf(why, n, "perf_event_open: too many open files: raise the limit (ulimit -n) to two "
 			 "for each CPU and 64 more");

@@ -243,14 +243,20 @@ static const void *record_at(const struct sideband *s, const uint8_t *data, uint
 	return copy;
 }
 
+void sideband_look(struct sideband *s)
+{
+	struct perf_event_mmap_page *page = (void *)s->base;
+
+	/* Pairs with the kernel's barrier before it moves data_head: records below it are whole. */
+	s->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
 bool sideband_drain(struct sideband *s, struct batch *b)
 {
 	struct perf_event_mmap_page *page = (void *)s->base;
 	const uint8_t *data = s->base + (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t copy[SIDEBAND_RECORD_MAX / 8];
-	/* Pairs with the kernel's barrier before it moves data_head: records below it are whole. */
-	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = page->data_tail;
+	uint64_t head = s->head, tail = page->data_tail;
 	bool left = false;
 
 	while (tail < head) {

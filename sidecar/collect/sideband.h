@@ -22,12 +22,19 @@ struct sideband {
 	uint64_t	 lost;		/* PERF_RECORD_LOST, summed */
 	uint64_t	 malformed;
 	uint64_t	 newest_ns;	/* stamp of the last record taken */
+	uint64_t	 head;		/* how far sideband_look() saw records */
 };
 
 int	 sideband_open(struct sideband *s, int fd, size_t data_bytes);
 void	 sideband_close(struct sideband *s);		/* fine on a zeroed one; leaves fd alone */
 
-/* Moves records into the batch until the ring is empty or the batch full.  True: something was left. */
+/*
+ * Notes how far the ring is written.  All rings are looked at before one is drained: draining takes time, and
+ * what is written meanwhile would be ahead of its causes in other rings.
+ */
+void	 sideband_look(struct sideband *s);
+
+/* Moves records seen by sideband_look() into the batch.  True: it was full, something was left. */
 bool	 sideband_drain(struct sideband *s, struct batch *b);
 
 /*
