@@ -159,6 +159,17 @@ static void drop_attributes(struct otel_env *e)
 	e->n = 0;
 }
 
+/* Gives back what the list did not need of its room. */
+static void shrink(struct otel_env *e)
+{
+	struct label *fit = e->n ? realloc(e->attributes, e->n * sizeof(*fit)) : NULL;
+
+	if (!e->n)
+		drop_attributes(e);
+	else if (fit)
+		e->attributes = fit;
+}
+
 static bool is_blank(const char *s)
 {
 	size_t n = strlen(s);
@@ -181,6 +192,7 @@ int otel_env_parse(const char *resource_attributes, const char *service_name, bo
 		free(listed);
 		listed = NULL;
 	}
+	shrink(out);
 	if (!err && service_name && !is_blank(service_name)) {
 		out->service_name = strndup(service_name, LABEL_VALUE_MAX);
 		err = out->service_name ? 0 : -ENOMEM;
