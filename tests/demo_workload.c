@@ -17,12 +17,16 @@
 static struct timespec deadline;
 static volatile uint64_t sink;
 
+/* A frame of its own for a leaf function, whatever the compiler thinks: or its caller is not seen. */
+#define FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+
 /* The same work in all three, in a body of its own each: a shared helper would take the samples. */
 #define BURN(name, units)							\
 	static __attribute__((noinline)) void name(void)			\
 	{									\
 		uint64_t x = sink | 1;						\
 										\
+		FRAME();							\
 		for (uint32_t i = 0; i < (units) * UNIT; i++)			\
 			__asm__ volatile("" : "+r"(x));				\
 		sink = x;							\

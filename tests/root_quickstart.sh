@@ -24,7 +24,7 @@ for pid in $(pidof ringsided demo_workload lt-ringsided); do
 	[ "$parent" != 1 ] || ! tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$build" ||
 		fail "it left process $pid running"
 done
-grep -q ' demo_workload [0-9]*/[0-9]* ' "$out" || fail "no line of a demo sample"
+grep -Eq ' demo_workload +[0-9]+/[0-9]+ ' "$out" || fail "no line of a demo sample"
 grep -q 'ringside-demo' "$out" || fail "the service name is not shown"
 grep -Eq '^[0-9]+ samples of [0-9]+ processes, [0-9]+ with the leaf named, lost: ' "$out" || fail "no summary"
 # About 95 samples: four standard deviations of the largest share are 19 points.
