@@ -312,7 +312,7 @@ bool	 ringside_status_number(const struct ringside_status *s, uint32_t id, uint6
 /* The n-th text of that id (n from 0), NULL when there are no more. */
 const char *ringside_status_text(const struct ringside_status *s, uint32_t id, uint32_t n);
 
-/* Names as INTERFACES and the man pages spell them; NULL for an unknown value. */
+/* Names as the man pages spell them; NULL for an unknown value. */
 const char *ringside_cause_name(uint32_t cause);
 const char *ringside_stack_end_name(uint32_t end);
 const char *ringside_frame_type_name(uint32_t type);

@@ -65,7 +65,7 @@ START_TEST(table_is_consistent)
 }
 END_TEST
 
-/* Every option of INTERFACES section 4, spelled in every way. */
+/* Every option of ringside(1), spelled in every way. */
 static const struct { const char *command, *line; int want; } lines[] = {
 	{ "tail", "", 0 },
 	{ "tail", "-N 5 -f -o json --stack --utc --color never -H re --kind all", 0 },

@@ -2,7 +2,7 @@
 /*
  * Names for addresses.  Takes file descriptors and ELF addresses, gives names, build ids and segment
  * tables.  This is the parent's face of the symbol worker: a process without any right that does all the
- * parsing (DESIGN section 9).  Nothing here parses a target's bytes, and nothing here blocks: requests
+ * parsing.  Nothing here parses a target's bytes, and nothing here blocks: requests
  * are queued, answers are taken when symbols_fd() becomes readable.  The worker is not trusted either:
  * an answer passes symbols_decode(), the door, before anybody looks at it.
  *

@@ -44,6 +44,8 @@ BANNED = {
 }
 BANNED_CALL = re.compile(r"(?<![\w.>])(" + "|".join(BANNED) + r")\s*\(")
 UNFINISHED = re.compile(r"\b(" + "TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+# Papers that whoever has only this tree cannot read.
+ELSEWHERE = re.compile(r"\b(DES" + r"IGN|INTER" + r"FACES)\b|\bfacts/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 
@@ -165,6 +167,8 @@ def check_text(path, text, say):
     for n, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
             say(n, "unfinished work marked; finish it or say in the report what is missing")
+        if ELSEWHERE.search(line):
+            say(n, "refers to a paper that is not in the tree; say it here, or name a page of man/")
         if line != line.rstrip():
             say(n, "blanks at the end of the line")
         if not line.isascii():

@@ -52,6 +52,7 @@ CASES = [
     ("a banned name in a string", "shm/a.c", 'const char *s = "strcpy(a)";\n', None),
     ("unfinished", "shm/a.c", "/* TO" + "DO: later */\n", "unfinished"),
     ("unfinished", "tests/a.sh", "# FIX" + "ME\n", "unfinished"),
+    ("a paper elsewhere", "shm/a.c", "/* see DES" + "IGN section 4 */\n", "not in the tree"),
     ("long file", "shm/a.c", "int x;\n" * 599, "file of 600 lines"),
     ("file at the limit", "shm/a.c", "int x;\n" * 598, None),
     ("long function", "shm/a.c", LONG, "function of 121 lines"),
