@@ -71,14 +71,35 @@ static void pull(struct live *l)
 	}
 }
 
-static void take_anchor(struct live *l, bool stepped)
+static int take_anchor(struct live *l, bool stepped)
 {
 	struct journal_anchor a = { .stepped = stepped };
+	int err = clock_take_anchor(&a.anchor);
 
-	if (clock_take_anchor(&a.anchor))
-		return;
+	if (err)
+		return err;
 	record(l, JOURNAL_ANCHOR, &a, sizeof(a));
 	pipeline_anchor(l->pipeline, &a.anchor, stepped);
+	return 0;
+}
+
+/* Before the first sample: nothing may be stamped without an anchor. */
+static int take_first_anchor(struct live *l)
+{
+	const struct clock_anchor *a;
+	int err = take_anchor(l, false);
+
+	if (err) {
+		log_error("cannot tell the wall time: %s: %s", strerror(-err), err == -EXDEV ?
+			  "the offset of this time namespace is not known; unshare -T --fork ringsided" :
+			  "no clock can be read; allow clock_gettime in the seccomp profile");
+		return 1;
+	}
+	a = clock_current(pipeline_clock(l->pipeline), NULL);
+	if (a && a->source != CLOCK_PAIRED)
+		live_warn(l, "wall time is only right to %.1f s: the clocks cannot be read in pairs; allow "
+			  "clock_gettime in the seccomp profile", (double)a->bound_ns / 1e9);
+	return 0;
 }
 
 static void stop_if_settled(struct live *l)
@@ -356,8 +377,8 @@ int live_run(struct live *l)
 		log_error("cannot build the event loop: %s", strerror(-err));
 		return 1;
 	}
-	/* Before the first sample: nothing may be stamped without an anchor. */
-	take_anchor(l, false);
+	if (take_first_anchor(l))
+		return 1;
 	if (collect_arm(l->collect, why, sizeof(why))) {
 		log_error("%s", why);
 		return 1;
