@@ -9,8 +9,9 @@ const volatile __u32 own_pidns_initial = 0;	/* it is the initial one */
 const volatile __u32 scope = EV_SCOPE_PIDNS;
 
 /*
- * The selected processes.  A plain hash: lookups from the tick, updates from fork and exit and by the
- * sidecar.  Preallocated, because a tick may interrupt the allocator.  Sized before load.
+ * The selected processes.  A plain hash: lookups from the tick, updates from fork and exit
+ * and by the sidecar.  Preallocated, because a tick may interrupt the allocator.  Sized
+ * before load.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -19,7 +20,10 @@ struct {
 	__type(value, __u8);
 } scope_pids SEC(".maps");
 
-/* The cgroup of EV_SCOPE_CGROUP in slot 0: the kernel itself then knows ancestors, at any depth. */
+/*
+ * The cgroup of EV_SCOPE_CGROUP in slot 0: the kernel itself then knows ancestors, at any
+ * depth.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -44,10 +48,11 @@ static __always_inline __u32 pid_inum(struct pid *pid, __u32 level)
 }
 
 /*
- * The task's ids in our namespace; false when it has none.  A pid has a number in every namespace from
- * the initial one down to its own.  Sibling namespaces share a level, so the level alone proves
- * nothing: the namespace of the number must be ours.  Its inode number says so (all namespaces
- * live on the kernel's one nsfs, so there is no second device to tell apart).
+ * The task's ids in our namespace; false when it has none.  A pid has a number in every
+ * namespace from the initial one down to its own.  Sibling namespaces share a level, so the
+ * level alone proves nothing: the namespace of the number must be ours.  Its inode number
+ * says so (all namespaces live on the kernel's one nsfs, so there is no second device to
+ * tell apart).
  */
 static __always_inline bool task_ids(struct task_struct *task, __u32 *tgid, __u32 *tid)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The few kernel types that bpf/ reads, and of each only the members that it reads.  Offsets here mean
- * nothing: preserve_access_index makes every access a CO-RE relocation, which libbpf fills in from the BTF
- * of the kernel that runs.  So the object does not depend on the machine that built it.
+ * The few kernel types that bpf/ reads, and of each only the members that it reads.
+ * Offsets here mean nothing: preserve_access_index makes every access a CO-RE relocation,
+ * which libbpf fills in from the BTF of the kernel that runs.  So the object does not
+ * depend on the machine that built it.
  *
- * A member must keep the kernel's own name and a type of the same kind; when a kernel renames one, add
- * a second struct with a ___suffix and ask bpf_core_field_exists().
+ * A member must keep the kernel's own name and a type of the same kind; when a kernel
+ * renames one, add a second struct with a ___suffix and ask bpf_core_field_exists().
  */
 #ifndef RINGSIDE_BPF_KERNEL_TYPES_H
 #define RINGSIDE_BPF_KERNEL_TYPES_H
@@ -44,8 +45,8 @@ enum {
 };
 
 /*
- * What a perf_event program gets.  This is UAPI (asm/ptrace.h): fixed offsets, checked and translated by
- * the verifier, hence outside the preserve_access_index region.
+ * What a perf_event program gets.  This is UAPI (asm/ptrace.h): fixed offsets, checked and
+ * translated by the verifier, hence outside the preserve_access_index region.
  */
 #if defined(__TARGET_ARCH_x86)
 struct bpf_perf_event_data {

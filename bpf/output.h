@@ -6,8 +6,9 @@
 const volatile __u64 ring_half = 0;	/* bytes; half of the ring */
 
 /*
- * Events on their way to the sidecar.  A ring buffer and not a perf buffer: one buffer for all CPUs, so
- * that events come out nearly sorted and memory is shared.  Sized by the sidecar before load.
+ * Events on their way to the sidecar.  A ring buffer and not a perf buffer: one buffer for
+ * all CPUs, so that events come out nearly sorted and memory is shared.  Sized by the
+ * sidecar before load.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -19,8 +20,8 @@ struct cpu_stats {
 };
 
 /*
- * One cache line a CPU, mapped by the sidecar: reading them takes no system call and, after start, no
- * right.  A per-CPU map would need both.  Sized to the possible CPUs before load.
+ * One cache line a CPU, mapped by the sidecar: reading them takes no system call and, after
+ * start, no right.  A per-CPU map would need both.  Sized to the possible CPUs before load.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -38,8 +39,8 @@ volatile __u64 last_wake_ns;
 #define WAKE_INTERVAL_NS	1000000
 
 /*
- * A wake-up costs more than a sample, and bends the profile: the waker's work is what runs next.  So the
- * timer drains, and BPF wakes only when the ring would not last until then.
+ * A wake-up costs more than a sample, and bends the profile: the waker's work is what runs
+ * next.  So the timer drains, and BPF wakes only when the ring would not last until then.
  */
 static __always_inline __u64 wake_flag(__u64 now)
 {
@@ -58,7 +59,9 @@ static __always_inline struct cpu_stats *own_stats(void)
 	return bpf_map_lookup_elem(&stats, &cpu);
 }
 
-/* Process programs can be preempted by one another, on some kernels: hence the atomic add. */
+/*
+ * Process programs can be preempted by one another, on some kernels: hence the atomic add.
+ */
 static __always_inline void count_process_loss(void)
 {
 	struct cpu_stats *st = own_stats();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What runs in the kernel: one program per tick of a CPU's clock, and three that tell of processes.
- * Loads on 5.10 and later (ring buffer, boot clock, BTF); attached by sidecar/collect/bpf_source.c.
+ * What runs in the kernel: one program per tick of a CPU's clock, and three that tell of
+ * processes. Loads on 5.10 and later (ring buffer, boot clock, BTF); attached by
+ * sidecar/collect/bpf_source.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,16 +17,22 @@
 #include "bpf/identity.h"
 #include "bpf/output.h"
 
-/* struct ev_sample and ev_exec end in a flexible member; what holds its bytes follows them here. */
+/*
+ * struct ev_sample and ev_exec end in a flexible member; what holds its bytes follows them
+ * here.
+ */
 #pragma clang diagnostic ignored "-Wgnu-variable-sized-type-not-at-end"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 stack_depth = EV_MAX_FRAMES;	/* frames kept of one part */
-const volatile __u32 stack_ask = EV_MAX_FRAMES * 8;	/* bytes asked for: one frame more when allowed */
+const volatile __u32 stack_ask = EV_MAX_FRAMES * 8;	/* bytes asked for */
 const volatile __u32 stack_max = EV_MAX_FRAMES;	/* kernel.perf_event_max_stack: never more come */
 
-/* A sample under construction.  Two parts of up to 127 frames, and one more to see that it was cut. */
+/*
+ * A sample under construction.  Two parts of up to 127 frames, and one more to see that it
+ * was cut.
+ */
 #define SCRATCH_FRAMES	256
 struct scratch {
 	struct ev_sample sample;
@@ -33,8 +40,9 @@ struct scratch {
 };
 
 /*
- * Too big for the BPF stack.  One per CPU is enough: ticks do not nest, and nobody else uses it.  Not
- * reserved in the ring, because 5.10 reserves only constant sizes, and the largest is ten times the usual.
+ * Too big for the BPF stack.  One per CPU is enough: ticks do not nest, and nobody else
+ * uses it.  Not reserved in the ring, because 5.10 reserves only constant sizes, and the
+ * largest is ten times the usual.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -64,10 +72,12 @@ static __always_inline __u32 take_kernel_stack(struct bpf_perf_event_data *ctx, 
 }
 
 /*
- * The one place that knows how user stacks are walked: by the kernel's frame-pointer helper.  Appends at
- * frames[at] and gives the verdict; an unwinder by tables takes its place here and nowhere else.
+ * The one place that knows how user stacks are walked: by the kernel's frame-pointer
+ * helper.  Appends at frames[at] and gives the verdict; an unwinder by tables takes its
+ * place here and nowhere else.
  */
-static __always_inline __u32 take_user_stack(struct bpf_perf_event_data *ctx, struct scratch *s, __u32 at,
+static __always_inline __u32 take_user_stack(struct bpf_perf_event_data *ctx,
+					     struct scratch *s, __u32 at,
 					     __u32 *flags, __u8 *end)
 {
 	__u32 n;
@@ -89,7 +99,9 @@ static __always_inline __u32 take_user_stack(struct bpf_perf_event_data *ctx, st
 
 static __always_inline bool has_user_stack(struct task_struct *task)
 {
-	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER)) && BPF_CORE_READ(task, mm);
+	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER))
+		return false;
+	return BPF_CORE_READ(task, mm) != NULL;
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
@@ -162,7 +174,8 @@ int BPF_PROG(ringside_fork, struct task_struct *parent, struct task_struct *chil
 	struct ev_fork *e;
 	__u8 one = 1;
 
-	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid) || !task_ids(child, &tgid, &tid))
+	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid) ||
+	    !task_ids(child, &tgid, &tid))
 		return 0;
 	if (!task_ids(parent, &parent_tgid, &parent_tid))
 		parent_tgid = 0;
@@ -195,7 +208,8 @@ struct exec_event {
 	char filename[FILENAME_MAX];
 };
 
-static __always_inline void fill_exec(struct exec_event *e, struct task_struct *task, struct linux_binprm *bprm)
+static __always_inline void fill_exec(struct exec_event *e, struct task_struct *task,
+				      struct linux_binprm *bprm)
 {
 	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
 	__u32 dev = BPF_CORE_READ(inode, i_sb, s_dev), parent_tid;
@@ -210,12 +224,16 @@ static __always_inline void fill_exec(struct exec_event *e, struct task_struct *
 		e->exec.parent_tgid = 0;
 	BPF_CORE_READ_INTO(&e->exec.comm, task, comm);
 	__builtin_memset(e->filename, 0, sizeof(e->filename));
-	n = bpf_probe_read_kernel_str(e->filename, sizeof(e->filename), BPF_CORE_READ(bprm, filename));
+	n = bpf_probe_read_kernel_str(e->filename, sizeof(e->filename),
+				      BPF_CORE_READ(bprm, filename));
 	n = n > 0 ? n - 1 : 0;
 	if (n == FILENAME_MAX - 1)
 		e->exec.head.flags |= EV_F_MISC_CUT;
 	e->exec.filename_len = n;
-	/* With its NUL, padded to 8.  The record is longer: the rest is zeroes and no part of the event. */
+	/*
+	 * With its NUL, padded to 8.  The record is longer: the rest is zeroes and no part
+	 * of the event.
+	 */
 	e->exec.head.size = sizeof(e->exec) + (((__u32)n + 8) & ~7u);
 }
 
@@ -238,7 +256,10 @@ int BPF_PROG(ringside_exec, struct task_struct *task, int old_pid, struct linux_
 	return 0;
 }
 
-/* The code that a waiter will see: the group's when it was killed as a group, else the leader's. */
+/*
+ * The code that a waiter will see: the group's when it was killed as a group, else the
+ * leader's.
+ */
 static __always_inline __u32 process_exit_code(struct task_struct *task)
 {
 	if (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT)

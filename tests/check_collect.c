@@ -68,7 +68,9 @@ static struct ev_head *valid_event(uint32_t type)
 	return NULL;
 }
 
-static const uint32_t types[] = { EV_SAMPLE, EV_FORK, EV_EXEC, EV_EXIT, EV_MMAP, EV_KSYMBOL, EV_COMM_EXEC };
+static const uint32_t types[] = {
+	EV_SAMPLE, EV_FORK, EV_EXEC, EV_EXIT, EV_MMAP, EV_KSYMBOL, EV_COMM_EXEC,
+};
 #define N_TYPES ((int)(sizeof(types) / sizeof(types[0])))
 
 START_TEST(whole_event_passes_the_door)
@@ -92,7 +94,8 @@ START_TEST(event_of_any_other_size_is_refused)
 
 	for (uint32_t size = 0; size < right + 64; size++) {
 		h->size = size;
-		ck_assert_msg((event_check(h, sizeof(space), &out) == 0) == (size == right), "%s of %u bytes",
+		ck_assert_msg((event_check(h, sizeof(space), &out) == 0) == (size == right),
+			      "%s of %u bytes",
 			      event_type_name(types[_i]), size);
 	}
 	h->size = right;
@@ -144,8 +147,10 @@ START_TEST(damaged_event_is_refused)
 END_TEST
 
 static const struct { uint32_t type; size_t at; } comms[] = {
-	{ EV_SAMPLE, offsetof(struct ev_sample, comm) }, { EV_FORK, offsetof(struct ev_fork, comm) },
-	{ EV_EXEC, offsetof(struct ev_exec, comm) }, { EV_COMM_EXEC, offsetof(struct ev_comm_exec, comm) },
+	{ EV_SAMPLE, offsetof(struct ev_sample, comm) },
+	{ EV_FORK, offsetof(struct ev_fork, comm) },
+	{ EV_EXEC, offsetof(struct ev_exec, comm) },
+	{ EV_COMM_EXEC, offsetof(struct ev_comm_exec, comm) },
 };
 
 START_TEST(comm_without_nul_is_refused)
@@ -355,7 +360,8 @@ static void ring_up(void)
 	ck_assert_int_eq(ftruncate(fd, RING), 0);
 	p = mmap(NULL, 2 * RING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 2; i++)
-		ck_assert_ptr_ne(mmap(p + i * RING, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		ck_assert_ptr_ne(mmap(p + i * RING, RING, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_FIXED, fd, 0),
 				 MAP_FAILED);
 	close(fd);
 	positions[0] = positions[1] = 0;
@@ -501,7 +507,8 @@ static TCase *tcase_cpus(void)
 {
 	TCase *tc = tcase_create("cpus");
 
-	tcase_add_loop_test(tc, cpu_mask_is_read_as_the_kernel_writes_it, 0, sizeof(masks) / sizeof(masks[0]));
+	tcase_add_loop_test(tc, cpu_mask_is_read_as_the_kernel_writes_it, 0,
+			    sizeof(masks) / sizeof(masks[0]));
 	tcase_add_test(tc, this_machine_has_cpus_online);
 	tcase_add_test(tc, wrong_options_are_refused_with_the_remedy);
 	return tc;

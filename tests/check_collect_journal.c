@@ -220,7 +220,8 @@ START_TEST(full_disk_ends_the_recording_and_sticks)
 	struct journal *j;
 
 	signal(SIGXFSZ, SIG_IGN);
-	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &lim), 0);	/* this test is a process of its own */
+	/* This test is a process of its own. */
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &lim), 0);
 	j = create();
 	ck_assert_int_eq(journal_append(j, JOURNAL_NAMES, big, 1000), 0);
 	ck_assert_int_eq(journal_append(j, JOURNAL_NAMES, big, sizeof(big)), -EFBIG);
@@ -233,7 +234,8 @@ START_TEST(entry_beyond_the_limit_is_not_written)
 {
 	struct journal *j = create();
 
-	ck_assert_int_eq(journal_append2(j, JOURNAL_NAMES, "a", JOURNAL_ENTRY_MAX, "b", 1), -EMSGSIZE);
+	ck_assert_int_eq(journal_append2(j, JOURNAL_NAMES, "a", JOURNAL_ENTRY_MAX, "b", 1),
+			 -EMSGSIZE);
 	ck_assert_int_eq(journal_append(j, JOURNAL_NAMES, "a", 1), 0);
 	ck_assert_int_eq(journal_close(j), 0);
 	ck_assert_int_eq(journal_close(NULL), 0);
@@ -354,7 +356,8 @@ TCase *tcase_journal(void)
 	tcase_add_test(tc, journal_gives_back_what_was_appended);
 	tcase_add_test(tc, truncated_tail_is_reported_and_not_fatal);
 	tcase_add_test(tc, file_cut_inside_its_header_is_refused);
-	tcase_add_loop_test(tc, damaged_header_is_refused_by_name, 0, sizeof(headers) / sizeof(headers[0]));
+	tcase_add_loop_test(tc, damaged_header_is_refused_by_name, 0,
+			    sizeof(headers) / sizeof(headers[0]));
 	tcase_add_test(tc, entry_that_contradicts_the_format_ends_the_replay);
 	tcase_add_test(tc, only_regular_files_are_read_and_links_not_written);
 	tcase_add_test(tc, full_disk_ends_the_recording_and_sticks);

@@ -19,7 +19,10 @@ static struct sideband side;
 static struct batch batch;
 static uint64_t bytes[64];
 
-/* `sh` becomes /usr/bin/dash: FORK, COMM of an exec, three MMAP2 (two by build id, the vdso without). */
+/*
+ * `sh` becomes /usr/bin/dash: FORK, COMM of an exec, three MMAP2 (two by build id, the vdso
+ * without).
+ */
 static const char rec_fork[] =
 	"0700000000003800fa750000f8750000fa750000f87500008fe29fdb9d010000f8750000f87500007ae09fdb9d010000"
 	"0100000000000000";
@@ -68,7 +71,8 @@ static const struct ev_head *parse(const char *hex)
 	if (!batch.n)
 		return NULL;
 	/* What the parser makes passes the same door as everything else. */
-	ck_assert_int_eq(event_check(batch.slots[batch.n - 1].event, batch.slots[batch.n - 1].event->size, &e), 0);
+	ck_assert_int_eq(event_check(batch.slots[batch.n - 1].event,
+				     batch.slots[batch.n - 1].event->size, &e), 0);
 	return e;
 }
 
@@ -254,7 +258,8 @@ START_TEST(records_are_read_across_the_end_of_the_ring)
 		ck_assert(!look_and_drain());
 		events += batch.n;
 		for (size_t k = 0; k < batch.n; k++)
-			ck_assert_str_eq(((struct ev_mmap *)batch.slots[k].event)->path, "/usr/bin/dash");
+			ck_assert_str_eq(((struct ev_mmap *)batch.slots[k].event)->path,
+					 "/usr/bin/dash");
 		batch.given = batch.n;
 		ck_assert_uint_eq(page->data_tail, page->data_head);
 	}

@@ -44,7 +44,8 @@ static void *thread(void *arg)
 
 int main(int argc, char **argv)
 {
-	int depth = argc > 3 ? (int)strtol(argv[2], NULL, 10) : 1, threads = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 1;
+	int depth = argc > 3 ? (int)strtol(argv[2], NULL, 10) : 1;
+	int threads = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 1;
 	pthread_t t;
 
 	if (argc < 4)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints events: of a recording (ringsided --record-events), or, as root, what the kernel gives right now.
- * The root tests of collect read its output.
+ * Prints events: of a recording (ringsided --record-events), or, as root, what the kernel
+ * gives right now. The root tests of collect read its output.
  */
 #include <err.h>
 #include <errno.h>
@@ -57,7 +57,8 @@ static void print_stats(struct collect *c, struct dump *d)
 	struct collect_stats st;
 
 	collect_stats(c, &st);
-	fprintf(stderr, "ticks=%llu idle=%llu samples=%llu out_of_scope=%llu paused=%llu kernel_ring_full=%llu "
+	fprintf(stderr,
+		"ticks=%llu idle=%llu samples=%llu out_of_scope=%llu paused=%llu kernel_ring_full=%llu "
 		"process_ring_full=%llu sideband_lost=%llu malformed=%llu throttled=%llu bpf_nano=%llu "
 		"bpf_map_bytes=%llu cpus_online=%u cpus_armed=%u cpus_failed=%u rearmed=%u events=%llu "
 		"disorder=%llu\n",
@@ -161,7 +162,8 @@ static int dump_file(struct dump *d, const char *path)
 	if (collect_open_replay(&c, path, &d->opt, why, sizeof(why)))
 		errx(1, "%s", why);
 	f = collect_replay_facts(c);
-	fprintf(stderr, "recorded: %u Hz, %u CPUs, scope %s, node %s\n", f->frequency, f->ncpu, f->scope_text,
+	fprintf(stderr, "recorded: %u Hz, %u CPUs, scope %s, node %s\n", f->frequency,
+		f->ncpu, f->scope_text,
 		f->node);
 	while (!print_batch(c, d))
 		if (!d->quiet)

@@ -24,7 +24,8 @@ static void print_sample(FILE *out, const struct ev_sample *s, int stack)
 	unsigned n = s->kernel_frames + s->user_frames;
 
 	print_text(out, "comm", s->comm);
-	fprintf(out, " cgroup=%llu kernel=%u user=%u end=%u", s->cgroup_id, s->kernel_frames, s->user_frames,
+	fprintf(out, " cgroup=%llu kernel=%u user=%u end=%u", s->cgroup_id,
+		s->kernel_frames, s->user_frames,
 		s->user_end);
 	for (unsigned i = 0; stack && i < n; i++)
 		fprintf(out, "%s%llx", i ? "," : " stack=", s->frames[i]);
@@ -45,7 +46,8 @@ static void print_mmap(FILE *out, const struct ev_mmap *e)
 
 static void print_exec(FILE *out, const struct ev_exec *e)
 {
-	fprintf(out, " parent=%u cgroup=%llu dev=%u:%u inode=%llu", e->parent_tgid, e->cgroup_id, e->dev_major,
+	fprintf(out, " parent=%u cgroup=%llu dev=%u:%u inode=%llu", e->parent_tgid,
+		e->cgroup_id, e->dev_major,
 		e->dev_minor, e->inode);
 	print_text(out, "comm", e->comm);
 	print_text(out, "filename", e->filename);
@@ -60,7 +62,8 @@ void event_print(FILE *out, const struct ev_head *e, int stack)
 		print_sample(out, (const struct ev_sample *)e, stack);
 		break;
 	case EV_FORK:
-		fprintf(out, " parent=%u parent_exec_id=%llu", ((const struct ev_fork *)e)->parent_tgid,
+		fprintf(out, " parent=%u parent_exec_id=%llu",
+			((const struct ev_fork *)e)->parent_tgid,
 			((const struct ev_fork *)e)->parent_exec_id);
 		print_text(out, "comm", ((const struct ev_fork *)e)->comm);
 		break;

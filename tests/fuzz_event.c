@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint64_t sink;
 
-/* Reads every byte that the event claims to have: a sanitizer sees a claim that is too big. */
+/*
+ * Reads every byte that the event claims to have: a sanitizer sees a claim that is too big.
+ */
 static uint64_t touch(const struct ev_head *e)
 {
 	const uint8_t *p = (const uint8_t *)e;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs cost: instructions that the verifier walks, nanoseconds of a 64-frame sample. */
+/*
+ * What the programs cost: instructions that the verifier walks, nanoseconds of a 64-frame
+ * sample.
+ */
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
@@ -58,7 +61,9 @@ static int prog_info(uint32_t id, struct bpf_prog_info *info)
 /* Of all programs with our names that were loaded last. */
 static int check_verified(void)
 {
-	static const char *const names[] = { "ringside_tick", "ringside_fork", "ringside_exec", "ringside_exit" };
+	static const char *const names[] = {
+		"ringside_tick", "ringside_fork", "ringside_exec", "ringside_exit",
+	};
 	uint32_t id = 0, verified[4] = { 0 };
 	struct bpf_prog_info info;
 	int failed = 0;
@@ -84,7 +89,8 @@ static void drain(struct bpf_ring *r, uint64_t *frames, uint64_t *samples)
 	while (bpf_ring_peek(r, &data, &len)) {
 		const struct ev_sample *s = data;
 
-		if (s->head.type == EV_SAMPLE && s->head.tgid == (uint32_t)getpid() && s->user_frames > 40) {
+		if (s->head.type == EV_SAMPLE && s->head.tgid == (uint32_t)getpid() &&
+		    s->user_frames > 40) {
 			*frames += s->user_frames;
 			++*samples;
 		}
@@ -128,7 +134,10 @@ static int check_cost(struct bpf_parts *p, unsigned cpu)
 		printf("only %llu samples of the burner\n", (unsigned long long)samples);
 		return 1;
 	}
-	/* The other threads of the CPU are out of scope: their runs are short, and counted with the burner's. */
+	/*
+	 * The other threads of the CPU are out of scope: their runs are short, and counted
+	 * with the burner's.
+	 */
 	ns = own_clock(p);
 	printf("%llu ns by bpf_stats a run (%llu runs); %llu ns by its own clock a sample of %.1f user frames "
 	       "(%llu samples)\n", (unsigned long long)(info.run_time_ns / info.run_cnt),
@@ -160,9 +169,11 @@ static unsigned maps_of_ours(void)
 		int fd = bpf_map_get_fd_by_id(id);
 
 		len = sizeof(info);
-		n += fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, "scope_pids");
-		if (fd >= 0)
-			close(fd);
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len))
+			n += !strcmp(info.name, "scope_pids");
+		close(fd);
 	}
 	return n;
 }
@@ -181,7 +192,8 @@ static int check_leaks(const struct collect_options *opt)
 			errx(1, "%s", why);
 		usleep(20000);
 		collect_drain(c, &batch);
-		if (collect_rescope(c, opt->pids, opt->npids) || collect_hotplug(c, why, sizeof(why)))
+		if (collect_rescope(c, opt->pids, opt->npids) ||
+		    collect_hotplug(c, why, sizeof(why)))
 			errx(1, "rescope or hotplug: %s", why);
 		collect_close(c);
 	}
@@ -189,12 +201,16 @@ static int check_leaks(const struct collect_options *opt)
 	/* The kernel frees maps a moment after the last descriptor went. */
 	for (int i = 0; i < 50 && (maps_after = maps_of_ours()) > maps; i++)
 		usleep(100000);
-	printf("opened and closed 5 times: %d descriptors before, %d after; maps %u, %u\n", before, after, maps,
+	printf("opened and closed 5 times: %d descriptors before, %d after; maps %u, %u\n",
+	       before, after, maps,
 	       maps_after);
 	return before != after || maps_after > maps;
 }
 
-/* Milliseconds until the collect asks to be drained, or -1 when it does not within `wait_ms`. */
+/*
+ * Milliseconds until the collect asks to be drained, or -1 when it does not within
+ * `wait_ms`.
+ */
 static int wait_for_wake(const struct collect_options *opt, int wait_ms, struct collect **out)
 {
 	struct timespec a, b;
@@ -229,7 +245,8 @@ static int check_wake(const struct collect_options *base)
 	slow = wait_for_wake(&opt, 700, &c);
 	collect_drain(c, &batch);
 	waiting = batch.count;
-	printf("99 Hz in 256 KiB: woken after %d ms (-1 never), %zu events waiting\n", slow, waiting);
+	printf("99 Hz in 256 KiB: woken after %d ms (-1 never), %zu events waiting\n", slow,
+	       waiting);
 	collect_close(c);
 	opt.frequency = 999;
 	opt.ring_bytes = 16384;
@@ -238,9 +255,13 @@ static int check_wake(const struct collect_options *base)
 		;
 	p = (struct pollfd){ .fd = collect_fd(c), .events = POLLIN };
 	again = poll(&p, 1, 0);
-	printf("999 Hz in 16 KiB: woken after %d ms; %s after the drain\n", fast, again ? "readable" : "quiet");
+	printf("999 Hz in 16 KiB: woken after %d ms; %s after the drain\n", fast,
+	       again ? "readable" : "quiet");
 	collect_close(c);
-	/* A storm of execs elsewhere may half fill a side-band's ring: then there are hundreds. */
+	/*
+	 * A storm of execs elsewhere may half fill a side-band's ring: then there are
+	 * hundreds.
+	 */
 	return (slow != -1 && waiting < 150) || fast < 1 || again != 0;
 }
 
@@ -260,10 +281,12 @@ int main(void)
 	if (cpus_read(&online, "online"))
 		errx(1, "no CPUs");
 	clock_gettime(CLOCK_MONOTONIC, &a);
-	if (bpf_load(&parts, &opt, bpf_ring_bytes(&opt, online.count), online.end, -1, why, sizeof(why)))
+	if (bpf_load(&parts, &opt, bpf_ring_bytes(&opt, online.count), online.end, -1, why,
+		     sizeof(why)))
 		errx(1, "%s", why);
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	printf("loaded in %.1f ms\n", (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	printf("loaded in %.1f ms\n",
+	       (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
 	CPU_ZERO(&cpus);
 	CPU_SET(online.end - 1, &cpus);
 	pthread_create(&t, NULL, burner, NULL);

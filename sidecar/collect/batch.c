@@ -54,7 +54,8 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Most drains need none: one ring, one order. */
-static void sort_slots(struct batch_slot *slots, size_t n, int (*compare)(const void *, const void *))
+static void sort_slots(struct batch_slot *slots, size_t n,
+		       int (*compare)(const void *, const void *))
 {
 	for (size_t i = 1; i < n; i++) {
 		if (compare(&slots[i - 1], &slots[i]) > 0) {
@@ -69,7 +70,10 @@ void batch_begin(struct batch *b)
 	size_t held = b->n - b->given;
 
 	memmove(b->slots, b->slots + b->given, held * sizeof(*b->slots));
-	/* In the order of their addresses a move forward never runs over one that is yet to move. */
+	/*
+	 * In the order of their addresses a move forward never runs over one that is yet to
+	 * move.
+	 */
 	sort_slots(b->slots, held, by_address);
 	b->used = 0;
 	for (size_t i = 0; i < held; i++) {
@@ -119,8 +123,8 @@ static uint64_t settled_ns(const struct batch *b)
 	if (ns > b->limit_ns)
 		ns = b->limit_ns;
 	/*
-	 * What an earlier drain held has had a whole drain's time to be overtaken.  Last, so that held events
-	 * cannot fill the arena for ever.
+	 * What an earlier drain held has had a whole drain's time to be overtaken.  Last,
+	 * so that held events cannot fill the arena for ever.
 	 */
 	return ns > b->before_ns ? ns : b->before_ns;
 }

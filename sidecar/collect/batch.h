@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts events of several rings into one order.  Per drain: batch_begin(), batch_add() for everything that
- * the rings hold, batch_finish().
+ * Puts events of several rings into one order.  Per drain: batch_begin(), batch_add() for
+ * everything that the rings hold, batch_finish().
  *
- * The rings agree on the clock, but an event is stamped a little before it can be seen: what came in the
- * last BATCH_HOLD_NS before the newest stamp may still be overtaken, and is kept for the next drain.
- * When a ring was not emptied, everything newer than its newest event waits too.
+ * The rings agree on the clock, but an event is stamped a little before it can be seen:
+ * what came in the last BATCH_HOLD_NS before the newest stamp may still be overtaken, and
+ * is kept for the next drain. When a ring was not emptied, everything newer than its newest
+ * event waits too.
  */
 #ifndef RINGSIDE_BATCH_H
 #define RINGSIDE_BATCH_H
@@ -44,7 +45,10 @@ void	 batch_fini(struct batch *b);			/* fine on a zeroed batch */
 /* Forgets what the last finish gave; moves what it held to the front. */
 void	 batch_begin(struct batch *b);
 
-/* Room for one event of `size` bytes (a multiple of 8), or NULL: full, stop reading the rings. */
+/*
+ * Room for one event of `size` bytes (a multiple of 8), or NULL: full, stop reading the
+ * rings.
+ */
 void	*batch_reserve(struct batch *b, size_t size);
 
 /* Adds the event that was written to the last reservation; size may have become smaller. */

@@ -24,7 +24,10 @@
 #define RING_BYTES_MAX	(64u << 20)
 #define RECORD_HEADER	8		/* what the ring puts before a record */
 
-/* What libbpf says while it loads.  It has no argument for its callback; loading happens on one thread. */
+/*
+ * What libbpf says while it loads.  It has no argument for its callback; loading happens on
+ * one thread.
+ */
 static _Thread_local struct {
 	const struct collect_options *opt;
 	char		 last[256];	/* last warning: the best cause that it gives */
@@ -67,7 +70,8 @@ static int own_pidns(struct ringside_bpf *skel, char *why, size_t n)
 	if (stat("/proc/self/ns/pid", &st)) {
 		int err = -errno;
 
-		snprintf(why, n, "/proc/self/ns/pid: %s: which pid namespace is ours cannot be told; mount a "
+		snprintf(why, n,
+			 "/proc/self/ns/pid: %s: which pid namespace is ours cannot be told; mount a "
 			 "/proc of it", strerror(-err));
 		return err;
 	}
@@ -77,7 +81,8 @@ static int own_pidns(struct ringside_bpf *skel, char *why, size_t n)
 }
 
 /* Before load: constants and sizes. */
-static int set_knobs(struct ringside_bpf *skel, const struct collect_options *opt, size_t ring_bytes,
+static int set_knobs(struct ringside_bpf *skel, const struct collect_options *opt,
+		     size_t ring_bytes,
 		     unsigned ncpu)
 {
 	uint32_t depth = opt->stack_depth ? opt->stack_depth : EV_MAX_FRAMES;
@@ -104,9 +109,11 @@ static int set_scope(struct ringside_bpf *skel, const struct collect_options *op
 	int err = 0;
 
 	if (opt->scope == EV_SCOPE_CGROUP)
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_cgroup), &zero, &fd, BPF_ANY);
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_cgroup), &zero, &fd,
+					  BPF_ANY);
 	for (size_t i = 0; opt->scope == EV_SCOPE_PIDS && i < opt->npids && !err; i++)
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_pids), &opt->pids[i], &one, BPF_ANY);
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_pids), &opt->pids[i],
+					  &one, BPF_ANY);
 	return err;
 }
 
@@ -117,7 +124,10 @@ static int keep(int fd)
 	return copy < 0 ? -errno : copy;
 }
 
-/* A copy of each descriptor that outlives the skeleton; mappings of the two maps that we look into. */
+/*
+ * A copy of each descriptor that outlives the skeleton; mappings of the two maps that we
+ * look into.
+ */
 static int keep_parts(struct bpf_parts *p, struct ringside_bpf *skel)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -134,7 +144,8 @@ static int keep_parts(struct bpf_parts *p, struct ringside_bpf *skel)
 		return -errno;
 	p->stats = m;
 	p->bss_bytes = (sizeof(*skel->bss) + page - 1) & ~(page - 1);
-	m = mmap(NULL, p->bss_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skel->maps.bss), 0);
+	m = mmap(NULL, p->bss_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 bpf_map__fd(skel->maps.bss), 0);
 	if (m == MAP_FAILED)
 		return -errno;
 	p->bss = m;
@@ -148,7 +159,9 @@ static int attach_links(struct bpf_parts *p, struct ringside_bpf *skel)
 		skel->progs.ringside_fork, skel->progs.ringside_exec, skel->progs.ringside_exit,
 	};
 
-	/* Not bpf_program__attach(): a link of libbpf's would have to outlive the skeleton. */
+	/*
+	 * Not bpf_program__attach(): a link of libbpf's would have to outlive the skeleton.
+	 */
 	for (int i = 0; i < BPF_LINKS; i++) {
 		int fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(progs[i]));
 
@@ -202,7 +215,8 @@ static void parts_init(struct bpf_parts *p, size_t ring_bytes, unsigned ncpu)
 	p->ncpu = ncpu;
 }
 
-static int load_parts(struct bpf_parts *p, struct ringside_bpf *skel, const struct collect_options *opt,
+static int load_parts(struct bpf_parts *p, struct ringside_bpf *skel,
+		      const struct collect_options *opt,
 		      int cgroup_fd, char *why, size_t n)
 {
 	int err = own_pidns(skel, why, n);
@@ -225,7 +239,8 @@ static int load_parts(struct bpf_parts *p, struct ringside_bpf *skel, const stru
 	return err;
 }
 
-int bpf_load(struct bpf_parts *p, const struct collect_options *opt, size_t ring_bytes, unsigned ncpu,
+int bpf_load(struct bpf_parts *p, const struct collect_options *opt, size_t ring_bytes,
+	     unsigned ncpu,
 	     int cgroup_fd, char *why, size_t n)
 {
 	libbpf_print_fn_t before = libbpf_set_print(capture_line);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the programs and attaches those that need no CPU.  What stays afterwards are descriptors and two
- * mappings: libbpf's own objects (with the kernel's types, megabytes) are freed at once.
+ * Loads the programs and attaches those that need no CPU.  What stays afterwards are
+ * descriptors and two mappings: libbpf's own objects (with the kernel's types, megabytes)
+ * are freed at once.
  */
 #ifndef RINGSIDE_BPF_LOAD_H
 #define RINGSIDE_BPF_LOAD_H
@@ -35,14 +36,18 @@ struct bpf_parts {
 };
 
 /*
- * ring_bytes: a power of two.  cgroup_fd: of EV_SCOPE_CGROUP, else -1.  Returns 0 or -errno with the cause
- * in `why`; libbpf's lines go to the log at debug level.
+ * ring_bytes: a power of two.  cgroup_fd: of EV_SCOPE_CGROUP, else -1.  Returns 0 or -errno
+ * with the cause in `why`; libbpf's lines go to the log at debug level.
  */
-int	 bpf_load(struct bpf_parts *p, const struct collect_options *opt, size_t ring_bytes, unsigned ncpu,
+int	 bpf_load(struct bpf_parts *p, const struct collect_options *opt, size_t ring_bytes,
+		  unsigned ncpu,
 		  int cgroup_fd, char *why, size_t n);
 void	 bpf_unload(struct bpf_parts *p);	/* fine after a failed load, and on a zeroed one */
 
-/* Two drain intervals of the largest sample on each of ncpu CPUs, a power of two, at least 256 KiB. */
+/*
+ * Two drain intervals of the largest sample on each of ncpu CPUs, a power of two, at least
+ * 256 KiB.
+ */
 size_t	 bpf_ring_bytes(const struct collect_options *opt, unsigned ncpu);
 
 #endif

@@ -21,7 +21,9 @@ int bpf_ring_open(struct bpf_ring *r, int map_fd, size_t size)
 	if (p == MAP_FAILED)
 		return -errno;
 	r->consumer = p;
-	/* The kernel maps the data twice, so that a record is contiguous wherever it wraps. */
+	/*
+	 * The kernel maps the data twice, so that a record is contiguous wherever it wraps.
+	 */
 	p = mmap(NULL, r->page + 2 * size, PROT_READ, MAP_SHARED, map_fd, (off_t)r->page);
 	if (p == MAP_FAILED) {
 		int err = -errno;
@@ -56,10 +58,16 @@ bool bpf_ring_peek(struct bpf_ring *r, const void **data, size_t *len)
 		const uint32_t *word = (const uint32_t *)(r->data + (r->pos & (r->size - 1)));
 		uint32_t head;
 
-		/* Pairs with the kernel's release of producer_pos, after it marked the record busy. */
+		/*
+		 * Pairs with the kernel's release of producer_pos, after it marked the
+		 * record busy.
+		 */
 		if (r->pos >= __atomic_load_n(r->producer, __ATOMIC_ACQUIRE))
 			return false;
-		/* Pairs with the xchg in bpf_ringbuf_commit(): not busy means that all bytes are there. */
+		/*
+		 * Pairs with the xchg in bpf_ringbuf_commit(): not busy means that all
+		 * bytes are there.
+		 */
 		head = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 		if (head & RECORD_BUSY)
 			return false;
@@ -75,6 +83,9 @@ bool bpf_ring_peek(struct bpf_ring *r, const void **data, size_t *len)
 void bpf_ring_pop(struct bpf_ring *r, size_t len)
 {
 	r->pos += record_space((uint32_t)len);
-	/* Pairs with the kernel's acquire in __bpf_ringbuf_reserve(): what we read is read before it is reused. */
+	/*
+	 * Pairs with the kernel's acquire in __bpf_ringbuf_reserve(): what we read is read
+	 * before it is reused.
+	 */
 	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
 }

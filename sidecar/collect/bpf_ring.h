@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consumer of a BPF ring buffer.  libbpf has one, which calls back per record and cannot stop before one;
- * this one hands out a record, and takes it off the ring only when told.
+ * Consumer of a BPF ring buffer.  libbpf has one, which calls back per record and cannot
+ * stop before one; this one hands out a record, and takes it off the ring only when told.
  */
 #ifndef RINGSIDE_BPF_RING_H
 #define RINGSIDE_BPF_RING_H

@@ -37,8 +37,8 @@ struct live {
 };
 
 /*
- * Two threads that end a process at the same moment may both see signal->live at 0, and both tell of the
- * exit.  They do so within microseconds: remembering a few is enough.
+ * Two threads that end a process at the same moment may both see signal->live at 0, and
+ * both tell of the exit.  They do so within microseconds: remembering a few is enough.
  */
 static bool second_exit(struct live *l, const struct ev_head *e)
 {
@@ -113,13 +113,17 @@ static int live_drain(struct collect *c, struct collect_batch *batch)
 	struct live *l = (struct live *)c;
 	struct epoll_event unused[16];
 
-	/* Edges are taken before the rings are read: one that comes later wakes the loop again. */
+	/*
+	 * Edges are taken before the rings are read: one that comes later wakes the loop
+	 * again.
+	 */
 	while (epoll_wait(l->epoll_fd, unused, 16, 0) == 16)
 		;
 	batch_begin(&l->batch);
 	/*
-	 * Side-bands last: the mappings that a sample in the ring needs were written before it, so they are seen.
-	 * The other way round, mappings whose fork is not yet seen, is what the batch's hold is for.
+	 * Side-bands last: the mappings that a sample in the ring needs were written before
+	 * it, so they are seen. The other way round, mappings whose fork is not yet seen,
+	 * is what the batch's hold is for.
 	 */
 	if (drain_ring(l)) {
 		batch_limit(&l->batch, l->ring_newest_ns);
@@ -181,9 +185,11 @@ static int live_rescope(struct collect *c, const uint32_t *pids, size_t npids)
 	if (!gone)
 		return -ENOMEM;
 	/* Collected first: deleting while walking starts the walk anew. */
-	for (; n < COLLECT_PIDS_MAX && !bpf_map_get_next_key(l->bpf.scope_pids_fd, prev, &key); prev = &key)
+	while (n < COLLECT_PIDS_MAX && !bpf_map_get_next_key(l->bpf.scope_pids_fd, prev, &key)) {
 		if (!selected(key, pids, npids))
 			gone[n++] = key;
+		prev = &key;
+	}
 	for (size_t i = 0; i < n; i++)
 		bpf_map_delete_elem(l->bpf.scope_pids_fd, &gone[i]);
 	for (size_t i = 0; i < npids && !err; i++)
@@ -273,7 +279,8 @@ static int open_cgroup(struct live *l, const char *path, char *why, size_t n)
 		return err;
 	}
 	if (fs.f_type != CGROUP2_SUPER_MAGIC) {
-		snprintf(why, n, "scope cgroup: %.200s: not in a cgroup v2 hierarchy; v1 cannot be a scope", path);
+		snprintf(why, n,
+			 "scope cgroup: %.200s: not in a cgroup v2 hierarchy; v1 cannot be a scope", path);
 		return -EINVAL;
 	}
 	return 0;
@@ -282,8 +289,9 @@ static int open_cgroup(struct live *l, const char *path, char *why, size_t n)
 static int open_epoll(struct live *l)
 {
 	/*
-	 * Edge-triggered: a ring with one record in it is "readable" at any time, but BPF makes an edge only
-	 * when it is more than half full.  A level would wake the loop for each sample.
+	 * Edge-triggered: a ring with one record in it is "readable" at any time, but BPF
+	 * makes an edge only when it is more than half full.  A level would wake the loop
+	 * for each sample.
 	 */
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 
@@ -371,7 +379,8 @@ static int open_live(struct live *l, char *why, size_t n)
 		err = cpus_read(&l->cpus.online, "online");
 	if (err || !l->cpus.online.count) {
 		err = err ? err : -ENODEV;
-		snprintf(why, n, "/sys/devices/system/cpu: %s: which CPUs there are cannot be told; mount /sys",
+		snprintf(why, n,
+			 "/sys/devices/system/cpu: %s: which CPUs there are cannot be told; mount /sys",
 			 strerror(-err));
 		return err;
 	}
@@ -380,7 +389,8 @@ static int open_live(struct live *l, char *why, size_t n)
 		if (err)
 			return err;
 	}
-	err = bpf_load(&l->bpf, opt, bpf_ring_bytes(opt, l->cpus.online.count), possible.end, l->cgroup_fd, why, n);
+	err = bpf_load(&l->bpf, opt, bpf_ring_bytes(opt, l->cpus.online.count),
+		       possible.end, l->cgroup_fd, why, n);
 	if (!err)
 		err = open_rings(l, why, n);
 	if (!err)

@@ -12,7 +12,8 @@
 
 #define PIDNS_INITIAL_INUM	0xEFFFFFFCu	/* PROC_PID_INIT_INO: fixed by the kernel */
 
-void collect_logf(const struct collect_options *opt, enum collect_log_level level, const char *fmt, ...)
+void collect_logf(const struct collect_options *opt, enum collect_log_level level,
+		  const char *fmt, ...)
 {
 	char line[1024];
 	va_list ap;
@@ -29,7 +30,8 @@ void collect_logf(const struct collect_options *opt, enum collect_log_level leve
 static int check_scope(const struct collect_options *opt, char *why, size_t n)
 {
 	if (opt->scope == EV_SCOPE_PIDS && (!opt->npids || opt->npids > COLLECT_PIDS_MAX)) {
-		snprintf(why, n, "scope pid: %zu processes; between 1 and %u can be selected", opt->npids,
+		snprintf(why, n,
+			 "scope pid: %zu processes; between 1 and %u can be selected", opt->npids,
 			 COLLECT_PIDS_MAX);
 		return -EINVAL;
 	}
@@ -50,12 +52,14 @@ int collect_check_options(const struct collect_options *opt, char *why, size_t n
 		return -EINVAL;
 	}
 	if (opt->frequency > rate) {
-		snprintf(why, n, "frequency %u: above this kernel's limit of %u Hz; lower it, or sysctl "
+		snprintf(why, n,
+			 "frequency %u: above this kernel's limit of %u Hz; lower it, or sysctl "
 			 "kernel.perf_event_max_sample_rate=%u", opt->frequency, rate, opt->frequency);
 		return -EINVAL;
 	}
 	if (opt->stack_depth > EV_MAX_FRAMES) {
-		snprintf(why, n, "stack depth %u: at most %u frames", opt->stack_depth, EV_MAX_FRAMES);
+		snprintf(why, n, "stack depth %u: at most %u frames", opt->stack_depth,
+			 EV_MAX_FRAMES);
 		return -EINVAL;
 	}
 	return check_scope(opt, why, n);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collection: the first stage.  It takes ticks, process events and mappings out of the kernel and
- * gives batches of trusted events (bpf/event.h), in the order of their boot_ns.  What comes after it
- * need not check a length again: decode.c did.
+ * Collection: the first stage.  It takes ticks, process events and mappings out of the
+ * kernel and gives batches of trusted events (bpf/event.h), in the order of their boot_ns.
+ * What comes after it need not check a length again: decode.c did.
  *
- * Two sources stand behind one face: the kernel (bpf_source.c) and a journal (replay_source.c), which
- * needs no right.  One collect belongs to one thread.  Functions return 0 or a negated errno, close
- * accepts NULL; text for people goes into `why`, always NUL-terminated, or through the log callback.
+ * Two sources stand behind one face: the kernel (bpf_source.c) and a journal
+ * (replay_source.c), which needs no right.  One collect belongs to one thread.  Functions
+ * return 0 or a negated errno, close accepts NULL; text for people goes into `why`, always
+ * NUL-terminated, or through the log callback.
  *
- * All rights are used in collect_open(); afterwards collect_hotplug() alone needs CAP_PERFMON, and
- * below Linux 5.19 collect_rescope() needs CAP_BPF.
+ * All rights are used in collect_open(); afterwards collect_hotplug() alone needs
+ * CAP_PERFMON, and below Linux 5.19 collect_rescope() needs CAP_BPF.
  */
 #ifndef RINGSIDE_COLLECT_H
 #define RINGSIDE_COLLECT_H
@@ -32,12 +33,12 @@ enum collect_log_level { COLLECT_LOG_ERROR, COLLECT_LOG_WARN, COLLECT_LOG_INFO, 
 
 struct collect_options {
 	unsigned	 frequency;	/* Hz per CPU, 1..COLLECT_FREQUENCY_MAX */
-	enum ev_scope	 scope;		/* auto, host and pidns are all EV_SCOPE_PIDNS: what we can see */
-	const char	*cgroup;	/* EV_SCOPE_CGROUP: directory of a v2 cgroup; borrowed for open */
+	enum ev_scope	 scope;		/* auto, host, pidns: EV_SCOPE_PIDNS */
+	const char	*cgroup;	/* EV_SCOPE_CGROUP: directory; borrowed for open */
 	const uint32_t	*pids;		/* EV_SCOPE_PIDS, in our pid namespace; borrowed for open */
 	size_t		 npids;
 	unsigned	 stack_depth;	/* frames per part, 1..EV_MAX_FRAMES; 0: EV_MAX_FRAMES */
-	bool		 low_latency;	/* drained each 2 ms instead of each 50 ms: sizes the ring */
+	bool		 low_latency;	/* drained each 2 ms, not 50: sizes the ring */
 	size_t		 ring_bytes;	/* 0: worked out from frequency and CPUs; for tests else */
 
 	/* Where warnings and, at debug level, libbpf's own lines go.  NULL: nowhere. */
@@ -45,29 +46,30 @@ struct collect_options {
 	void		*log_arg;
 
 	/*
-	 * Live source: append every event and the end of every batch to this journal (borrowed, must
-	 * outlive the collect).  The pipeline appends what it learns elsewhere (anchors, readings,
-	 * names) itself, between two drains.
+	 * Live source: append every event and the end of every batch to this journal
+	 * (borrowed, must outlive the collect).  The pipeline appends what it learns
+	 * elsewhere (anchors, readings, names) itself, between two drains.
 	 */
 	struct journal	*record;
 
 	/*
-	 * Replay source: every entry of the journal that is neither an event nor the end of a batch,
-	 * in its place: after the batch before it was returned, before the batch after it is.
-	 * `data` is valid during the call.
+	 * Replay source: every entry of the journal that is neither an event nor the end of
+	 * a batch, in its place: after the batch before it was returned, before the batch
+	 * after it is. `data` is valid during the call.
 	 */
 	void		(*entry)(void *arg, uint32_t type, const void *data, size_t len);
 	void		*entry_arg;
 };
 
 /*
- * What one drain gave.  Events are sorted by boot_ns, equal stamps in the order of arrival, and stay
- * valid until the next collect_drain() or collect_close().
+ * What one drain gave.  Events are sorted by boot_ns, equal stamps in the order of arrival,
+ * and stay valid until the next collect_drain() or collect_close().
  *
- * Events of the last fraction of a millisecond wait for the next drain, so that a mapping and the
- * sample inside it, which travel through different rings, come out in order.  An event may still be
- * older than the newest of an earlier batch by a few microseconds (or more, when a virtual CPU stood still
- * inside the kernel): a consumer that keeps order across batches must look at boot_ns.
+ * Events of the last fraction of a millisecond wait for the next drain, so that a mapping
+ * and the sample inside it, which travel through different rings, come out in order.  An
+ * event may still be older than the newest of an earlier batch by a few microseconds (or
+ * more, when a virtual CPU stood still inside the kernel): a consumer that keeps order
+ * across batches must look at boot_ns.
  */
 struct collect_batch {
 	const struct ev_head *const *events;
@@ -77,7 +79,10 @@ struct collect_batch {
 	bool		 end;		/* replay: nothing will ever follow */
 };
 
-/* Totals since open, only ever growing, except those marked "now".  Replay: as the journal recorded. */
+/*
+ * Totals since open, only ever growing, except those marked "now".  Replay: as the journal
+ * recorded.
+ */
 struct collect_stats {
 	uint64_t	 ticks;		/* idle ones included */
 	uint64_t	 idle;
@@ -88,7 +93,7 @@ struct collect_stats {
 	uint64_t	 process_ring_full; /* lost fork, exec and exit events */
 	uint64_t	 sideband_lost;	/* lost mapping and kernel symbol events */
 	uint64_t	 malformed;	/* refused at the door */
-	uint64_t	 throttled;	/* ticks that the event's own clock says were due and BPF never saw */
+	uint64_t	 throttled;	/* due by the event's own clock, never seen by BPF */
 	uint64_t	 bpf_nano;	/* time spent in the tick program */
 	uint64_t	 bpf_map_bytes;	/* now: ring included */
 	uint32_t	 cpus_online;	/* now */
@@ -110,32 +115,43 @@ struct collect_ops {
 };
 
 /*
- * Opens the live source: loads BPF, opens events, everything still disarmed.  On failure `why` says in
- * the words of a log line what was refused, which right or kernel feature is missing, and what to do.
+ * Opens the live source: loads BPF, opens events, everything still disarmed.  On failure
+ * `why` says in the words of a log line what was refused, which right or kernel feature is
+ * missing, and what to do.
  */
 int	 collect_open(struct collect **out, const struct collect_options *opt, char *why, size_t n);
 
-/* Opens a journal as source.  Of the options only log and entry are looked at; no right is needed. */
+/*
+ * Opens a journal as source.  Of the options only log and entry are looked at; no right is
+ * needed.
+ */
 int	 collect_open_replay(struct collect **out, const char *path,
 			     const struct collect_options *opt, char *why, size_t n);
 
-/* Facts of the host that recorded, valid until close; NULL for a live source.  See event_file.h. */
+/*
+ * Facts of the host that recorded, valid until close; NULL for a live source.  See
+ * event_file.h.
+ */
 const struct journal_facts *collect_replay_facts(const struct collect *c);
 
 void	 collect_close(struct collect *c);
 
-/* Lets every CPU tick.  Fails when not one does; when some do not, `why` warns of them, else it is empty. */
+/*
+ * Lets every CPU tick.  Fails when not one does; when some do not, `why` warns of them,
+ * else it is empty.
+ */
 int	 collect_arm(struct collect *c, char *why, size_t n);
 
 /*
- * Takes what the kernel holds, bounded: `more` says that something was left.  Never sleeps.  After the
- * collect_pause(), drains until one gives nothing take everything that was sampled.
+ * Takes what the kernel holds, bounded: `more` says that something was left.  Never sleeps.
+ * After the collect_pause(), drains until one gives nothing take everything that was
+ * sampled.
  */
 int	 collect_drain(struct collect *c, struct collect_batch *batch);
 
 /*
- * Ticks go on while paused, are skipped before any work, and are counted.  Process events and mappings
- * keep coming, so that the first sample afterwards resolves.
+ * Ticks go on while paused, are skipped before any work, and are counted.  Process events
+ * and mappings keep coming, so that the first sample afterwards resolves.
  */
 int	 collect_pause(struct collect *c, bool paused);
 
@@ -143,19 +159,20 @@ int	 collect_pause(struct collect *c, bool paused);
 int	 collect_rescope(struct collect *c, const uint32_t *pids, size_t npids);
 
 /*
- * Call it once a second.  Arms CPUs that came online, lets go of those that went, notices an event that
- * died in between, and accounts for throttled ticks.  Returns the number of CPUs whose state changed,
- * with a line about them in `why`, or a negated errno, when a CPU that is online could not be armed (the
- * others go on; it is tried again at the next call; the same failure is reported once).
+ * Call it once a second.  Arms CPUs that came online, lets go of those that went, notices
+ * an event that died in between, and accounts for throttled ticks.  Returns the number of
+ * CPUs whose state changed, with a line about them in `why`, or a negated errno, when a CPU
+ * that is online could not be armed (the others go on; it is tried again at the next call;
+ * the same failure is reported once).
  */
 int	 collect_hotplug(struct collect *c, char *why, size_t n);
 
 int	 collect_stats(struct collect *c, struct collect_stats *stats);
 
 /*
- * For the loop: becomes readable when a ring is more than half full, which is when to drain before the
- * timer says so.  Not per event.  Owned by the collect; collect_drain() makes it unreadable again.
- * -1: a replay has none; drain until `end`.
+ * For the loop: becomes readable when a ring is more than half full, which is when to drain
+ * before the timer says so.  Not per event.  Owned by the collect; collect_drain() makes it
+ * unreadable again. -1: a replay has none; drain until `end`.
  */
 int	 collect_fd(const struct collect *c);
 

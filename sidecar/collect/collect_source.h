@@ -11,7 +11,8 @@ struct collect {
 	struct collect_options	 opt;	/* paths and pids in it are not kept beyond open */
 };
 
-void	 collect_logf(const struct collect_options *opt, enum collect_log_level level, const char *fmt, ...)
+void	 collect_logf(const struct collect_options *opt, enum collect_log_level level,
+		      const char *fmt, ...)
 		__attribute__((format(printf, 3, 4)));
 
 /* Checks what the user could have chosen wrong, with the remedy in `why`. */

@@ -16,9 +16,15 @@
 #define SIDE_BYTES		(64u << 10)
 #define SIDE_BYTES_MANY		(32u << 10)
 #define MANY_CPUS		32
-/* The events' clock may be as coarse as a jiffy: it is asked for progress no more often than this. */
+/*
+ * The events' clock may be as coarse as a jiffy: it is asked for progress no more often
+ * than this.
+ */
 #define LOOK_INTERVAL_NS	250000000ULL
-/* A tick or two are always under way between the two counts, and a late one is not a lost one. */
+/*
+ * A tick or two are always under way between the two counts, and a late one is not a lost
+ * one.
+ */
 #define MISSED_SLACK		4
 
 int cpu_slots_init(struct cpu_slots *s)
@@ -44,13 +50,14 @@ void cpu_slots_fini(struct cpu_slots *s)
 
 static int open_tick(struct cpu_slots *s, unsigned cpu)
 {
-	int fd = perf_open_tick(cpu, s->period_ns, s->prog_fd, s->cgroup_filter ? s->cgroup_fd : -1);
+	int fd = perf_open_tick(cpu, s->period_ns, s->prog_fd,
+				s->cgroup_filter ? s->cgroup_fd : -1);
 
 	if (fd >= 0 || fd == -ENODEV || !s->cgroup_filter)
 		return fd;
 	/*
-	 * A hierarchy without perf_event (ENOENT, EBADF) or a kernel without the filter: BPF asks at each tick
-	 * anyway.  Another cause shows again without the filter.
+	 * A hierarchy without perf_event (ENOENT, EBADF) or a kernel without the filter:
+	 * BPF asks at each tick anyway.  Another cause shows again without the filter.
 	 */
 	fd = perf_open_tick(cpu, s->period_ns, s->prog_fd, -1);
 	if (fd >= 0)
@@ -59,8 +66,8 @@ static int open_tick(struct cpu_slots *s, unsigned cpu)
 }
 
 /*
- * The side-band is not filtered by cgroup: its clock is how a dead event is recognised, and the clock of a
- * filtered event stands still whenever the cgroup does not run.
+ * The side-band is not filtered by cgroup: its clock is how a dead event is recognised, and
+ * the clock of a filtered event stands still whenever the cgroup does not run.
  */
 static int open_side(struct cpu_slots *s, unsigned cpu, struct cpu_slot *slot)
 {
@@ -124,8 +131,8 @@ unsigned cpu_slots_arm(struct cpu_slots *s)
 }
 
 /*
- * The event's own clock says how many ticks were due; BPF counted those that came.  The difference only
- * grows: a late tick makes it smaller again for a moment.
+ * The event's own clock says how many ticks were due; BPF counted those that came.  The
+ * difference only grows: a late tick makes it smaller again for a moment.
  */
 static void count_missed(struct cpu_slots *s, unsigned cpu)
 {
@@ -140,7 +147,10 @@ static void count_missed(struct cpu_slots *s, unsigned cpu)
 		slot->missed = due - seen - MISSED_SLACK;
 }
 
-/* A CPU that went and came between two looks left its events dead behind: their clock stands still. */
+/*
+ * A CPU that went and came between two looks left its events dead behind: their clock
+ * stands still.
+ */
 static bool slot_alive(struct cpu_slot *slot)
 {
 	uint64_t enabled;

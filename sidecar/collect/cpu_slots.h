@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every possible CPU with its two events; which are armed, and what became of the others. */
+/*
+ * Every possible CPU with its two events; which are armed, and what became of the others.
+ */
 #ifndef RINGSIDE_CPU_SLOTS_H
 #define RINGSIDE_CPU_SLOTS_H
 
@@ -14,7 +16,7 @@
 struct cpu_slot {
 	int		 tick_fd, side_fd;	/* -1: not open */
 	struct sideband	 side;
-	bool		 leaving;	/* CPU went offline: the next drain reads the rest and closes */
+	bool		 leaving;	/* offline: the next drain reads the rest, closes */
 	int		 failed;	/* errno of the last try to open while online, 0 none */
 	uint64_t	 ticks_before;	/* of this CPU when the event was opened */
 	uint64_t	 enabled_ns;	/* of the side-band event, at the last look */

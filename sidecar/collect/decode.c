@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* `len` bytes of name, a NUL, padding to 8: fill exactly what follows `fixed` bytes. */
-static bool name_fits(const struct ev_head *h, size_t fixed, uint32_t len, uint32_t max, const char *name)
+static bool name_fits(const struct ev_head *h, size_t fixed, uint32_t len, uint32_t max,
+		      const char *name)
 {
 	if (len > max || h->size != fixed + ((len + 8) & ~(size_t)7))
 		return false;
@@ -95,7 +96,8 @@ int event_check(const void *p, size_t n, const struct ev_head **out)
 {
 	const struct ev_head *h = p;
 
-	if ((uintptr_t)p % 8 || n < sizeof(*h) || h->size < sizeof(*h) || h->size > n || h->size % 8)
+	if ((uintptr_t)p % 8 || n < sizeof(*h) || h->size < sizeof(*h) || h->size > n ||
+	    h->size % 8)
 		return -EBADMSG;
 	if (!check_body(h))
 		return -EBADMSG;

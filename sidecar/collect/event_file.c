@@ -112,7 +112,8 @@ static void put_padding(struct journal *j, size_t n)
 	put(j, zeroes, padded(n) - n);
 }
 
-int journal_append2(struct journal *j, uint32_t type, const void *a, size_t alen, const void *b, size_t blen)
+int journal_append2(struct journal *j, uint32_t type, const void *a, size_t alen,
+		    const void *b, size_t blen)
 {
 	struct entry_header h = { .type = type };
 
@@ -221,7 +222,8 @@ static int read_header(struct journal *j, char *why, size_t n)
 	struct journal_header h;
 	int err;
 
-	if (j->size < sizeof(h) || read_all(j, &h, sizeof(h)) || memcmp(h.magic, JOURNAL_MAGIC, 8)) {
+	if (j->size < sizeof(h) || read_all(j, &h, sizeof(h)) ||
+	    memcmp(h.magic, JOURNAL_MAGIC, 8)) {
 		snprintf(why, n, "not a ringsided event recording");
 		return -EBADMSG;
 	}

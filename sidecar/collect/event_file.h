@@ -45,7 +45,10 @@ struct journal_drain {
 	uint32_t	 pad0;
 };
 
-/* Facts of the recording host.  Strings are borrowed by journal_create(), the journal's when read. */
+/*
+ * Facts of the recording host.  Strings are borrowed by journal_create(), the journal's
+ * when read.
+ */
 struct journal_facts {
 	uint32_t	 frequency;
 	uint32_t	 ncpu;		/* possible CPUs */
@@ -59,8 +62,9 @@ struct journal_facts {
 int	 journal_create(struct journal **out, const char *path, const struct journal_facts *facts);
 
 /*
- * Appends one entry made of the two parts; the second may be empty.  An error sticks: the recording
- * ends there and every later call returns it, so that a full disk never stops the profiler.
+ * Appends one entry made of the two parts; the second may be empty.  An error sticks: the
+ * recording ends there and every later call returns it, so that a full disk never stops the
+ * profiler.
  */
 int	 journal_append(struct journal *j, uint32_t type, const void *data, size_t len);
 int	 journal_append2(struct journal *j, uint32_t type, const void *a, size_t alen,
@@ -71,9 +75,9 @@ int	 journal_open(struct journal **out, const char *path, char *why, size_t n);
 const struct journal_facts *journal_facts(const struct journal *j);
 
 /*
- * Next entry: 1 and `*type`, `*data`, `*len` (data aligned to 8, valid until the next call), 0 at the
- * end, -EBADMSG when an entry contradicts the format.  After 0, journal_truncated() tells how many
- * trailing bytes made no whole entry.
+ * Next entry: 1 and `*type`, `*data`, `*len` (data aligned to 8, valid until the next
+ * call), 0 at the end, -EBADMSG when an entry contradicts the format.  After 0,
+ * journal_truncated() tells how many trailing bytes made no whole entry.
  */
 int	 journal_next(struct journal *j, uint32_t *type, const void **data, size_t *len);
 uint64_t journal_truncated(const struct journal *j);

@@ -18,7 +18,8 @@ static int perf_open(struct perf_event_attr *attr, unsigned cpu, int cgroup_fd)
 
 	if (cgroup_fd >= 0)
 		flags |= PERF_FLAG_PID_CGROUP;
-	fd = (int)syscall(SYS_perf_event_open, attr, cgroup_fd >= 0 ? cgroup_fd : -1, (int)cpu, -1, flags);
+	fd = (int)syscall(SYS_perf_event_open, attr, cgroup_fd >= 0 ? cgroup_fd : -1,
+			  (int)cpu, -1, flags);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -47,8 +48,9 @@ int perf_open_tick(unsigned cpu, uint64_t period_ns, int prog_fd, int cgroup_fd)
 	if (fd < 0)
 		return fd;
 	/*
-	 * The ioctl and not a link: it works on 5.10 too, needs no bpf() (a CPU may come online after
-	 * CAP_BPF was dropped), and the program is detached when the descriptor is closed.
+	 * The ioctl and not a link: it works on 5.10 too, needs no bpf() (a CPU may come
+	 * online after CAP_BPF was dropped), and the program is detached when the
+	 * descriptor is closed.
 	 */
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog_fd)) {
 		err = -errno;

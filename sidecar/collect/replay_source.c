@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A journal as source: the same batches, in the same order, with nothing asked of the kernel. */
+/*
+ * A journal as source: the same batches, in the same order, with nothing asked of the
+ * kernel.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +129,8 @@ static int replay_drain(struct collect *c, struct collect_batch *batch)
 			return got;
 	}
 	if (batch->end && journal_truncated(r->journal))
-		collect_logf(&r->base.opt, COLLECT_LOG_WARN, "replay: the recording was cut: its last %llu "
+		collect_logf(&r->base.opt, COLLECT_LOG_WARN,
+			     "replay: the recording was cut: its last %llu "
 			     "bytes make no whole entry",
 			     (unsigned long long)journal_truncated(r->journal));
 	give(r, batch);
@@ -198,7 +202,8 @@ static const struct collect_ops replay_ops = {
 	.close = replay_close,
 };
 
-int collect_open_replay(struct collect **out, const char *path, const struct collect_options *opt, char *why,
+int collect_open_replay(struct collect **out, const char *path,
+			const struct collect_options *opt, char *why,
 			size_t n)
 {
 	struct replay *r = calloc(1, sizeof(*r));

@@ -9,7 +9,10 @@
 
 #include "sidecar/collect/decode.h"
 
-/* Fixed parts of the records, as in perf_event_open(2).  Each ends in the trailer that we asked for. */
+/*
+ * Fixed parts of the records, as in perf_event_open(2).  Each ends in the trailer that we
+ * asked for.
+ */
 struct trailer {
 	uint32_t	 pid, tid;
 	uint64_t	 time;
@@ -64,7 +67,10 @@ int sideband_open(struct sideband *s, int fd, size_t data_bytes)
 	void *p;
 
 	memset(s, 0, sizeof(*s));
-	/* Writable: data_tail is how the kernel learns what it may reuse; it never overwrites. */
+	/*
+	 * Writable: data_tail is how the kernel learns what it may reuse; it never
+	 * overwrites.
+	 */
 	p = mmap(NULL, page + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
@@ -81,7 +87,10 @@ void sideband_close(struct sideband *s)
 	s->base = NULL;
 }
 
-/* Length of the text between the fixed part and the trailer, or -1 when it is not NUL-terminated there. */
+/*
+ * Length of the text between the fixed part and the trailer, or -1 when it is not
+ * NUL-terminated there.
+ */
 static long text_length(const void *record, size_t len, const char *text)
 {
 	const char *end = (const char *)record + len - sizeof(struct trailer);
@@ -92,7 +101,8 @@ static long text_length(const void *record, size_t len, const char *text)
 	return text ? (long)strlen(text) : -1;
 }
 
-static void fill_head(struct ev_head *h, uint32_t type, size_t size, const struct trailer *t, uint32_t pid,
+static void fill_head(struct ev_head *h, uint32_t type, size_t size,
+		      const struct trailer *t, uint32_t pid,
 		      uint32_t tid)
 {
 	memset(h, 0, size);
@@ -109,7 +119,10 @@ static size_t with_text(size_t fixed, size_t text)
 	return fixed + ((text + 8) & ~(size_t)7);
 }
 
-/* Either which file it is by build id, or by device and inode: a record carries one of the two. */
+/*
+ * Either which file it is by build id, or by device and inode: a record carries one of the
+ * two.
+ */
 static void fill_file(struct ev_mmap *e, const struct mmap2_record *r)
 {
 	if (r->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
@@ -124,7 +137,8 @@ static void fill_file(struct ev_mmap *e, const struct mmap2_record *r)
 	e->inode_generation = r->generation;
 }
 
-static int mmap_event(const struct mmap2_record *r, size_t len, const struct trailer *t, struct batch *b)
+static int mmap_event(const struct mmap2_record *r, size_t len, const struct trailer *t,
+		      struct batch *b)
 {
 	long path_len = text_length(r, len, r->filename);
 	struct ev_mmap *e;
@@ -149,7 +163,8 @@ static int mmap_event(const struct mmap2_record *r, size_t len, const struct tra
 	return 0;
 }
 
-static int comm_event(const struct comm_record *r, size_t len, const struct trailer *t, struct batch *b)
+static int comm_event(const struct comm_record *r, size_t len, const struct trailer *t,
+		      struct batch *b)
 {
 	long comm_len = text_length(r, len, r->comm);
 	struct ev_comm_exec *e;
@@ -167,7 +182,8 @@ static int comm_event(const struct comm_record *r, size_t len, const struct trai
 	return 0;
 }
 
-static int ksymbol_event(const struct ksymbol_record *r, size_t len, const struct trailer *t, struct batch *b)
+static int ksymbol_event(const struct ksymbol_record *r, size_t len,
+			 const struct trailer *t, struct batch *b)
 {
 	long name_len = text_length(r, len, r->name);
 	struct ev_ksymbol *e;
@@ -226,8 +242,12 @@ static uint64_t record_ns(const void *record, size_t len)
 	return ((const struct trailer *)((const char *)record + len - sizeof(struct trailer)))->time;
 }
 
-/* The record at `pos`, contiguous: in place, or in `copy` when it wraps.  NULL: makes no sense. */
-static const void *record_at(const struct sideband *s, const uint8_t *data, uint64_t pos, uint64_t avail,
+/*
+ * The record at `pos`, contiguous: in place, or in `copy` when it wraps.  NULL: makes no
+ * sense.
+ */
+static const void *record_at(const struct sideband *s, const uint8_t *data, uint64_t pos,
+			     uint64_t avail,
 			     uint64_t *copy, size_t *len)
 {
 	size_t at = pos & (s->size - 1), to_end = s->size - at;
@@ -247,7 +267,10 @@ void sideband_look(struct sideband *s)
 {
 	struct perf_event_mmap_page *page = (void *)s->base;
 
-	/* Pairs with the kernel's barrier before it moves data_head: records below it are whole. */
+	/*
+	 * Pairs with the kernel's barrier before it moves data_head: records below it are
+	 * whole.
+	 */
 	s->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
@@ -273,7 +296,10 @@ bool sideband_drain(struct sideband *s, struct batch *b)
 			s->newest_ns = record_ns(record, len);
 		tail = record ? tail + len : head;	/* no length to go on by: resync at the head */
 	}
-	/* Pairs with the kernel's load of data_tail: what we read was read before it is overwritten. */
+	/*
+	 * Pairs with the kernel's load of data_tail: what we read was read before it is
+	 * overwritten.
+	 */
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 	return left;
 }
