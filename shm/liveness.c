@@ -80,9 +80,9 @@ static int held_range(struct ringside *r, struct ringside_geometry *out)
 {
 	uint64_t tail, intent, oldest, newest, seq;
 	struct ring_block b;
-	int n;
+	int n = ring_positions(r, &tail, &intent);
 
-	if ((n = ring_file_tail(&r->f, &tail)) || (n = ring_file_intent(&r->f, &intent)))
+	if (n)
 		return n;
 	newest = tail ? (tail - 1) >> r->f.shift : 0;
 	oldest = ring_oldest_block(intent, r->f.nblocks, 0);

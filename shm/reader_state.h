@@ -99,6 +99,8 @@ int	 ring_reader_prepare(struct ringside *r);
 int	 ring_view(struct ringside *r, uint64_t pos, const uint64_t **words, uint64_t *avail);
 /* Is what was copied from this block still that block?  1, 0, -errno. */
 int	 ring_intact(const struct ringside *r, uint64_t block);
+/* Tail and intent, in this order; -EBADMSG when no writer can have stored them. */
+int	 ring_positions(const struct ringside *r, uint64_t *tail, uint64_t *intent);
 /* Copies and checks the header of a block; 1, 0 when it is gone or not one. */
 int	 ring_block_header(struct ringside *r, uint64_t block, struct ring_block *out);
 /* The oldest block that is worth reading, `margin` blocks away from the writer. */

@@ -309,8 +309,10 @@ static int install(struct ring_writer *w, struct ring_predecessor *old, uint64_t
 		return ring_fail(-errno, "create: on %s: rename into place: %s; remove what stands there",
 				 w->name, strerror(errno));
 	w->renamed = true;
-	if (old->fd < 0)
+	if (old->fd < 0) {		/* somebody removed the ring, but not what was before it */
+		w->prev_deadline = boot_ns + PREV_CRASHED_NS;
 		return 0;
+	}
 	ring_supersede(old);
 	w->prev_deadline = boot_ns + (old->closed ? PREV_CLOSED_NS : PREV_CRASHED_NS);
 	return 0;

@@ -34,6 +34,21 @@ int ring_intact(const struct ringside *r, uint64_t block)
 	return err ? err : intent - block < r->f.nblocks;
 }
 
+/*
+ * A writer announces a block before it publishes in it.  With that, there are at most N blocks before the
+ * end, whatever they hold; without it a planted tail would lead us through 2^50 of them.
+ */
+int ring_positions(const struct ringside *r, uint64_t *tail, uint64_t *intent)
+{
+	int err;
+
+	if ((err = ring_file_tail(&r->f, tail)) || (err = ring_file_intent(&r->f, intent)))
+		return err;
+	if (*intent > UINT64_MAX >> RING_MAX_SHIFT || (*tail && (*tail - 1) >> r->f.shift > *intent))
+		return -EBADMSG;
+	return 0;
+}
+
 /* --- views --------------------------------------------------------------------------------------- */
 
 /* Paranoid: one pread for many records, proven intact as a whole.  1, 0 lapped, -errno. */
@@ -113,17 +128,16 @@ static void skip_to_block(struct ringside *r, uint64_t block, uint8_t cause)
 	r->skipped = true;
 }
 
-/* Overtaken: to the oldest block that the writer will not catch at once.  Always forwards, even when
- * the announcement makes no sense. */
+/* Overtaken: to the oldest block that the writer will not catch at once.  Always forwards. */
 static int lapped(struct ringside *r)
 {
-	uint64_t intent, block = r->pos >> r->f.shift, to;
-	int err = ring_file_intent(&r->f, &intent);
+	uint64_t tail, intent, block = r->pos >> r->f.shift, to;
+	int err = ring_positions(r, &tail, &intent);
 
 	if (err)
 		return err;
 	to = ring_oldest_block(intent, r->f.nblocks, r->f.nblocks / 8);
-	if (to <= block || to > UINT64_MAX >> r->f.shift)
+	if (to <= block)
 		to = block + 1;
 	skip_to_block(r, to, RINGSIDE_LOST_LAPPED);
 	return STEP_AGAIN;
@@ -132,13 +146,15 @@ static int lapped(struct ringside *r)
 /* Bytes that break the rules: of a block that is gone, or really. */
 static int broken(struct ringside *r)
 {
-	uint64_t block = r->pos >> r->f.shift;
+	uint64_t block = r->pos >> r->f.shift, tail, intent;
 	int n = ring_intact(r, block);
 
-	if (n < 0)
-		return n;
 	if (!n)
 		return lapped(r);
+	if (n > 0)
+		n = ring_positions(r, &tail, &intent);
+	if (n < 0)
+		return n;
 	r->counts.corrupt_events++;
 	skip_to_block(r, block + 1, RINGSIDE_LOST_CORRUPT);
 	return STEP_AGAIN;
@@ -214,6 +230,9 @@ static int step_block(struct ringside *r, const struct head *h, struct ringside_
 
 	if (h->len != sizeof(b))
 		return broken(r);
+	n = ring_file_check_size(&r->f);	/* once a block: a file that shrinks is an error, not a signal */
+	if (n)
+		return n;
 	ring_copy_out(&b, h->words + 2, sizeof(b));
 	n = ring_intact(r, h->block);
 	if (n < 0)

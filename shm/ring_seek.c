@@ -35,9 +35,9 @@ int ring_go_to_block(struct ringside *r, uint64_t block)
 static int block_range(struct ringside *r, uint64_t *oldest, uint64_t *newest)
 {
 	uint64_t tail, intent;
-	int err;
+	int err = ring_positions(r, &tail, &intent);
 
-	if ((err = ring_file_tail(&r->f, &tail)) || (err = ring_file_intent(&r->f, &intent)))
+	if (err)
 		return err;
 	*newest = tail ? (tail - 1) >> r->f.shift : 0;
 	*oldest = ring_oldest_block(intent, r->f.nblocks, 0);

@@ -175,7 +175,7 @@ enum ringside_cause {
 };
 
 struct ringside_lost {
-	uint64_t	 count;
+	uint64_t	 count;		/* 0: by the reader, when it is not known yet; it follows */
 	uint8_t		 cause;		/* enum ringside_cause */
 	bool		 by_reader;	/* else by the writer */
 	uint64_t	 first_seq;	/* by_reader: first missing sequence number */

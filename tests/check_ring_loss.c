@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a reader misses is counted: received + lost == produced, always. */
+#include <string.h>
+
+#include "shm/writer_state.h"
+#include "tests/ring_fixture.h"
+
+#define PARANOID (_i & 1)
+
+static void put_range(uint64_t from, uint64_t to, unsigned int batch)
+{
+	for (uint64_t i = from; i < to; i++) {
+		ck_assert_ok(numbered_put(fx.w, i));
+		if (i % batch == batch - 1)
+			ring_writer_publish(fx.w);
+	}
+	ring_writer_publish(fx.w);
+}
+
+START_TEST(reader_that_keeps_up_loses_nothing)
+{
+	struct ringside *r;
+	struct drained d;
+	uint64_t n = 0;
+
+	fixture_create(0, 0, 0);
+	r = fixture_open(PARANOID, false);
+	for (uint64_t i = 0; i < 20000; i += 50) {
+		put_range(i, i + 50, 10);
+		d = drain(r);
+		ck_assert_uint_eq(d.lost, 0);
+		n += d.samples;
+	}
+	ck_assert_uint_eq(n, 20000);
+	ringside_close(r);
+}
+END_TEST
+
+/* How many records the reader sleeps through: within a lap, about one lap, several. */
+static const unsigned int naps[] = { 1, 100, 500, 900, 1000, 1100, 1500, 3000, 10000 };
+#define NAPS (sizeof(naps) / sizeof(*naps))
+
+START_TEST(lapped_reader_accounts_for_every_record)
+{
+	unsigned int nap = naps[_i / 2];
+	uint64_t received = 0, lost = 0, at = 0;
+	struct ringside_counts c;
+	struct ringside *r;
+	struct drained d;
+
+	fixture_create(0, 0, 0);
+	r = fixture_open(PARANOID, false);
+	for (int round = 0; round < 6; round++) {
+		put_range(at, at + nap, 7);
+		at += nap;
+		d = drain(r);
+		received += d.samples;
+		lost += d.lost;
+		ck_assert_uint_eq(received + lost, at);
+		ck_assert_uint_eq(ringside_position(r), ring_writer_next_seq(fx.w));
+	}
+	ringside_counts(r, &c);
+	ck_assert_uint_eq(c.received, received);
+	ck_assert_uint_eq(c.lost[RINGSIDE_LOST_LAPPED], lost);
+	ck_assert_uint_eq(c.corrupt_events, 0);
+	if (nap == 10000)
+		ck_assert_uint_gt(lost, 0);
+	if (nap == 1)
+		ck_assert_uint_eq(lost, 0);
+	ringside_close(r);
+}
+END_TEST
+
+START_TEST(lost_record_stands_where_the_gap_is)
+{
+	struct ringside_record rec;
+	struct ringside *r;
+	uint64_t after;
+
+	fixture_create(0, 0, 0);
+	r = fixture_open(PARANOID, false);
+	put_range(0, 100, 10);
+	for (uint64_t i = 0; i < 50; i++) {
+		ck_assert_int_eq(ringside_next(r, &rec), 1);
+		ck_assert_uint_eq(numbered_of(&rec), i);
+	}
+	put_range(100, 5000, 10);
+	do
+		ck_assert_int_eq(ringside_next(r, &rec), 1);
+	while (rec.kind == RINGSIDE_SAMPLE);	/* paranoid: what one pread proved intact comes first */
+	ck_assert_uint_eq(rec.kind, RINGSIDE_LOST);
+	ck_assert(rec.lost.by_reader);
+	ck_assert_uint_eq(rec.lost.cause, RINGSIDE_LOST_LAPPED);
+	ck_assert_uint_eq(rec.seq, 0);
+	if (!PARANOID)
+		ck_assert_uint_eq(rec.lost.first_seq, 51);
+	after = rec.lost.first_seq + rec.lost.count;
+	ck_assert_int_eq(ringside_next(r, &rec), 1);
+	ck_assert_uint_eq(rec.seq, after);
+	ck_assert_uint_eq(numbered_of(&rec), after - 1);
+	ringside_close(r);
+}
+END_TEST
+
+/* It resumes at old but safe data: an eighth of the ring away from the writer, not at the newest. */
+START_TEST(lapped_reader_resumes_at_an_old_block)
+{
+	struct ringside_record rec;
+	struct ringside *r;
+
+	fixture_create(0, 0, 0);		/* 64 blocks */
+	r = fixture_open(PARANOID, false);
+	put_range(0, 5000, 10);
+	ck_assert_int_eq(ringside_next(r, &rec), 1);
+	ck_assert_uint_eq(rec.kind, RINGSIDE_LOST);
+	ck_assert_uint_eq(fx.w->block, fx.w->hdr->intent);
+	drain(r);
+	ringside_close(r);
+	r = fixture_open(PARANOID, true);
+	ck_assert_int_eq(ringside_next(r, &rec), 1);
+	ck_assert_uint_eq(rec.kind, RINGSIDE_SAMPLE);	/* nothing was lost to who starts at the oldest */
+	ringside_close(r);
+}
+END_TEST
+
+START_TEST(batch_longer_than_the_ring_is_counted_too)
+{
+	struct ringside *r;
+	struct drained d;
+
+	fixture_create(0, 0, 0);
+	r = fixture_open(PARANOID, false);
+	put_range(0, 9000, 100000);
+	d = drain(r);
+	ck_assert_uint_gt(d.lost, 0);
+	ck_assert_uint_eq(d.samples + d.lost, 9000);
+	ringside_close(r);
+}
+END_TEST
+
+/* One block back and forth at the edge of being overwritten. */
+START_TEST(one_lap_plus_minus_a_block)
+{
+	struct ringside *r;
+	struct drained d;
+	uint64_t at = 0, seen;
+
+	fixture_create(64 << 10, 0, 0);		/* 16 blocks */
+	for (unsigned int blocks = 13; blocks <= 18; blocks++) {
+		r = fixture_open(PARANOID, false);
+		seen = fx.w->block;
+		while (fx.w->block < seen + blocks)
+			put_range(at, at + 1, 1), at++;
+		d = drain(r);
+		ck_assert_uint_eq(d.samples + d.lost, at - (d.lost ? at - d.samples - d.lost : d.first));
+		ck_assert_uint_eq(ringside_position(r), ring_writer_next_seq(fx.w));
+		ck_assert_int_eq(d.lost != 0, blocks >= 16);
+		ringside_close(r);
+	}
+}
+END_TEST
+
+START_TEST(writer_side_totals_stand_in_header_and_blocks)
+{
+	struct ring_block b;
+
+	fixture_create(0, 0, 0);
+	ring_writer_lost_total(fx.w, RINGSIDE_LOST_KERNEL_RING_FULL, 10);
+	ring_writer_lost_total(fx.w, RINGSIDE_LOST_THROTTLED, 5);
+	ring_writer_lost_total(fx.w, RINGSIDE_LOST_KERNEL_RING_FULL, 12);
+	ring_writer_lost_total(fx.w, RINGSIDE_LOST_LAPPED, 99);
+	ck_assert_uint_eq(fx.w->hdr->lost[RINGSIDE_LOST_KERNEL_RING_FULL], 12);
+	ck_assert_uint_eq(fx.w->hdr->lost[RINGSIDE_LOST_LAPPED], 0);
+	ring_next_block(fx.w);
+	memcpy(&b, fx.w->data + 4096 + 16, sizeof(b));
+	ck_assert_uint_eq(b.block_no, 1);
+	ck_assert_uint_eq(b.lost_total, 17);
+}
+END_TEST
+
+Suite *loss_suite(void)
+{
+	Suite *s = suite_create("ring loss");
+	TCase *tc = tcase_create("loss");
+
+	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
+	tcase_add_loop_test(tc, reader_that_keeps_up_loses_nothing, 0, 2);
+	tcase_add_loop_test(tc, lapped_reader_accounts_for_every_record, 0, 2 * (int)NAPS);
+	tcase_add_loop_test(tc, lost_record_stands_where_the_gap_is, 0, 2);
+	tcase_add_loop_test(tc, lapped_reader_resumes_at_an_old_block, 0, 2);
+	tcase_add_loop_test(tc, batch_longer_than_the_ring_is_counted_too, 0, 2);
+	tcase_add_loop_test(tc, one_lap_plus_minus_a_block, 0, 2);
+	tcase_add_test(tc, writer_side_totals_stand_in_header_and_blocks);
+	suite_add_tcase(s, tc);
+	return s;
+}
