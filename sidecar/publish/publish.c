@@ -109,6 +109,16 @@ static void part_site(const struct part *part, uint32_t i, struct site *site)
 		site_of_kernel(part->addr[i], i == 0, site);
 }
 
+/*
+ * True when the walk has left all code at frame i: in a function without a frame pointer the chain holds
+ * other things than return addresses, and what lies in no mapping of a process whose mappings are known
+ * is none.  The leaf is where the thread really stood, whatever we know.
+ */
+static bool walk_left_code(const struct part *part, uint32_t i, const struct site *site)
+{
+	return i > 0 && site->unmapped && part->image && part->image->n_maps && !part->image->pending;
+}
+
 static bool entry_fresh(const struct publisher *p, const struct stack_entry *e, const struct part *part,
 			uint64_t boot_ns)
 {
@@ -270,6 +280,8 @@ static int intern_part(struct publisher *p, const struct part *part, ringside_re
 	p->list.cut = false;
 	for (uint32_t i = 0; i < part->n && !err; i++) {
 		part_site(part, i, &site);
+		if (walk_left_code(part, i, &site))
+			break;
 		err = frames_intern(p->frames, &site, &p->list);
 	}
 	return err ? err : ring_intern_stack(p->w, p->list.refs, p->list.n, ref);
@@ -319,6 +331,8 @@ static const struct ringside_stack *part_plain(struct publisher *p, const struct
 	l->n = 0;
 	for (uint32_t i = 0; i < part->n; i++) {
 		part_site(part, i, &site);
+		if (walk_left_code(part, i, &site))
+			break;
 		frames_plain(p->frames, &site, l);
 	}
 	*stack = (struct ringside_stack){ .n = l->n, .frames = l->pointers };
