@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 #include "sidecar/privilege.h"
+#include "sidecar/probe.h"
 
 #ifndef CAP_CHECKPOINT_RESTORE
 #error "libcap is too old: it does not know CAP_CHECKPOINT_RESTORE"
@@ -17,16 +17,6 @@
 
 static const cap_value_t kept[] = { CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE };
 #define N_KEPT (sizeof(kept) / sizeof(kept[0]))
-
-static bool kernel_before(unsigned int major, unsigned int minor)
-{
-	unsigned int a, b;
-	struct utsname u;
-
-	if (uname(&u) || sscanf(u.release, "%u.%u", &a, &b) != 2)
-		return false;
-	return a < major || (a == major && b < minor);
-}
 
 /* Where everybody may call bpf(), a call without rights that works tells nothing of the day it is closed. */
 static bool bpf_is_for_everybody(void)
@@ -66,7 +56,7 @@ bool privilege_maps_need_bpf(void)
 	int map;
 
 	if (bpf_is_for_everybody())
-		return kernel_before(5, 19);
+		return probe_kernel_before(5, 19);
 	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rs_probe", sizeof(uint32_t), sizeof(uint64_t), 1, NULL);
 	if (map < 0)
 		return false;	/* no right to begin with: nothing to keep */
