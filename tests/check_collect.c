@@ -14,6 +14,7 @@
 #include "sidecar/collect/collect_source.h"
 #include "sidecar/collect/cpus.h"
 #include "sidecar/collect/decode.h"
+#include "sidecar/collect/idle_time.h"
 #include "sidecar/collect/sideband.h"
 #include "tests/check_collect.h"
 
@@ -204,6 +205,29 @@ START_TEST(cpu_mask_is_read_as_the_kernel_writes_it)
 	ck_assert(set.end == 0 || cpus_has(&set, set.end - 1));
 	ck_assert(!cpus_has(&set, set.end));
 	ck_assert(!cpus_has(&set, CPUS_MAX + 5));
+}
+END_TEST
+
+START_TEST(idle_time_of_each_cpu_is_read)
+{
+	static const char text[] =
+		"cpu  242055 0 49274 289002 1521 0 594 427 0 0\n"
+		"cpu0 121000 0 24000 100 20 0 300 200 0 0\n"
+		"cpu2 121055 0 25274 18446744073709551615 1501 0 294 227 0 0\n"
+		"cpu3 1 2 3\n"
+		"cpu9 1 0 0 77 0 0 0 0 0 0\n"
+		"intr 12345 0 0\n"
+		"cpu1 1 0 0 500 0 0 0 0 0 0\n"
+		"cpu4 1 0 0 600 0 0 0";		/* cut */
+	uint64_t ns[6] = { 1, 1, 1, 1, 1, 1 };
+
+	idle_time_parse(text, sizeof(text) - 1, 100, ns, 6);
+	ck_assert_uint_eq(ns[0], 1200000000);	/* idle and iowait */
+	ck_assert_uint_eq(ns[1], 5000000000);
+	ck_assert_uint_eq(ns[2], 1);		/* no such number of ticks */
+	ck_assert_uint_eq(ns[3], 1);
+	ck_assert_uint_eq(ns[4], 1);
+	ck_assert_uint_eq(ns[5], 1);
 }
 END_TEST
 
@@ -510,6 +534,7 @@ static TCase *tcase_cpus(void)
 	tcase_add_loop_test(tc, cpu_mask_is_read_as_the_kernel_writes_it, 0,
 			    sizeof(masks) / sizeof(masks[0]));
 	tcase_add_test(tc, this_machine_has_cpus_online);
+	tcase_add_test(tc, idle_time_of_each_cpu_is_read);
 	tcase_add_test(tc, wrong_options_are_refused_with_the_remedy);
 	return tc;
 }

@@ -26,6 +26,7 @@
  * one.
  */
 #define MISSED_SLACK		4
+#define IDLE_GRAIN_NS		10000000	/* of /proc/stat */
 
 int cpu_slots_init(struct cpu_slots *s)
 {
@@ -37,13 +38,14 @@ int cpu_slots_init(struct cpu_slots *s)
 	s->side_bytes = s->n > MANY_CPUS ? SIDE_BYTES_MANY : SIDE_BYTES;
 	s->build_id = true;
 	s->cgroup_filter = s->cgroup_fd >= 0;
-	return 0;
+	return idle_time_open(&s->idle, s->n);
 }
 
 void cpu_slots_fini(struct cpu_slots *s)
 {
 	for (unsigned i = 0; s->slot && i < s->n; i++)
 		cpu_slot_close(s, i);
+	idle_time_close(&s->idle);
 	free(s->slot);
 	s->slot = NULL;
 }
@@ -85,6 +87,17 @@ static int open_side(struct cpu_slots *s, unsigned cpu, struct cpu_slot *slot)
 	return 0;
 }
 
+/* From here on ticks are due. */
+static int slot_enable(struct cpu_slots *s, unsigned cpu)
+{
+	struct cpu_slot *slot = &s->slot[cpu];
+
+	slot->ticks_before = s->stats[cpu].slot[EV_STAT_TICKS];
+	slot->idle_ticks_before = s->stats[cpu].slot[EV_STAT_IDLE];
+	slot->idle_ns_before = s->idle.ns[cpu];
+	return perf_enable(slot->tick_fd, true);
+}
+
 int cpu_slot_open(struct cpu_slots *s, unsigned cpu)
 {
 	struct cpu_slot *slot = &s->slot[cpu];
@@ -92,11 +105,10 @@ int cpu_slot_open(struct cpu_slots *s, unsigned cpu)
 
 	memset(slot, 0, sizeof(*slot));
 	slot->side_fd = -1;
-	slot->ticks_before = s->stats[cpu].slot[EV_STAT_TICKS];
 	slot->tick_fd = open_tick(s, cpu);
 	err = slot->tick_fd < 0 ? slot->tick_fd : open_side(s, cpu, slot);
 	if (!err && s->armed)
-		err = perf_enable(slot->tick_fd, true);
+		err = slot_enable(s, cpu);
 	if (err) {
 		cpu_slot_close(s, cpu);
 		slot->failed = -err;
@@ -125,9 +137,23 @@ unsigned cpu_slots_arm(struct cpu_slots *s)
 	unsigned n = 0;
 
 	s->armed = true;
+	idle_time_read(&s->idle);
 	for (unsigned i = 0; i < s->n; i++)
-		n += s->slot[i].tick_fd >= 0 && !perf_enable(s->slot[i].tick_fd, true);
+		n += s->slot[i].tick_fd >= 0 && !slot_enable(s, i);
 	return n;
+}
+
+/* Ticks that an idle CPU did not wake for.  The clock of a filtered event stands still there. */
+static uint64_t slept_through(struct cpu_slots *s, unsigned cpu)
+{
+	struct cpu_slot *slot = &s->slot[cpu];
+	uint64_t due, seen;
+
+	if (s->cgroup_filter || s->idle.ns[cpu] < slot->idle_ns_before)
+		return 0;		/* iowait may run backwards */
+	due = (s->idle.ns[cpu] - slot->idle_ns_before + IDLE_GRAIN_NS) / s->period_ns;
+	seen = s->stats[cpu].slot[EV_STAT_IDLE] - slot->idle_ticks_before;
+	return due > seen ? due - seen : 0;
 }
 
 /*
@@ -142,9 +168,10 @@ static void count_missed(struct cpu_slots *s, unsigned cpu)
 	if (!s->armed || perf_count(slot->tick_fd, &ns))
 		return;
 	due = ns / s->period_ns;
-	seen = s->stats[cpu].slot[EV_STAT_TICKS] - slot->ticks_before;
-	if (due > seen + MISSED_SLACK && due - seen - MISSED_SLACK > slot->missed)
-		slot->missed = due - seen - MISSED_SLACK;
+	seen = s->stats[cpu].slot[EV_STAT_TICKS] - slot->ticks_before + MISSED_SLACK +
+	       slept_through(s, cpu);
+	if (due > seen && due - seen > slot->missed)
+		slot->missed = due - seen;
 }
 
 /*
@@ -240,6 +267,7 @@ int cpu_slots_check(struct cpu_slots *s, char *why, size_t n)
 	int err = cpus_read(&s->online, "online");
 	bool look = time_to_look(s);
 
+	idle_time_read(&s->idle);
 	if (n)
 		*why = 0;
 	if (err) {

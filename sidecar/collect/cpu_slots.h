@@ -11,6 +11,7 @@
 
 #include "sidecar/collect/bpf_load.h"
 #include "sidecar/collect/cpus.h"
+#include "sidecar/collect/idle_time.h"
 #include "sidecar/collect/sideband.h"
 
 struct cpu_slot {
@@ -19,6 +20,7 @@ struct cpu_slot {
 	bool		 leaving;	/* offline: the next drain reads the rest, closes */
 	int		 failed;	/* errno of the last try to open while online, 0 none */
 	uint64_t	 ticks_before;	/* of this CPU when the event was opened */
+	uint64_t	 idle_ticks_before, idle_ns_before;	/* when it was enabled */
 	uint64_t	 enabled_ns;	/* of the side-band event, at the last look */
 	uint64_t	 missed;	/* throttled ticks of this opening, as counted last */
 };
@@ -27,6 +29,7 @@ struct cpu_slots {
 	struct cpu_slot	*slot;
 	unsigned	 n;		/* possible CPUs: highest number + 1 */
 	struct cpu_set	 online;
+	struct idle_time idle;
 	uint64_t	 period_ns;
 	int		 prog_fd, cgroup_fd, epoll_fd;
 	const struct bpf_cpu_stats *stats;
