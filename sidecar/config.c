@@ -269,7 +269,7 @@ int config_load(struct config *c, int argc, char **argv, FILE *err)
 		fprintf(err, "ringsided: command line: %s\n", strerror(ENOMEM));
 		code = EXIT_USAGE;
 	}
-	if (!code && !c->node)
+	if (!code && !c->node && !c->replay)	/* a recording names its own node */
 		code = default_node(c);
 	return code ? code : check_whole(c, err);
 }

@@ -23,14 +23,6 @@ static int probe(const struct config *c)
 	return 0;
 }
 
-static void name_node(struct live *l, const struct config *c)
-{
-	if (c->node)
-		snprintf(l->node, sizeof(l->node), "%s", c->node);
-	else if (!c->replay && gethostname(l->node, sizeof(l->node) - 1))
-		l->node[0] = 0;
-}
-
 static int run(struct config *c, struct symbols_launcher *launcher)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -43,7 +35,8 @@ static int run(struct config *c, struct symbols_launcher *launcher)
 	l->config = c;
 	l->kallsyms = -1;
 	l->started_wall_ns = (uint64_t)clock_real_now();
-	name_node(l, c);
+	if (c->node)
+		snprintf(l->node, sizeof(l->node), "%s", c->node);
 	if (c->replay) {
 		status = replay_run(l, c);
 	} else {

@@ -344,7 +344,7 @@ static int create_in(const char *dir, uint64_t bytes, struct ring_writer **w)
 
 static void tiny_file_system(const char *dir)
 {
-	char prev[192], left[192];
+	char prev[224], left[224];
 	struct ring_writer *w;
 	struct stat st;
 
