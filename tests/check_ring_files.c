@@ -330,7 +330,7 @@ END_TEST
 
 static int create_in(const char *dir, uint64_t bytes, struct ring_writer **w)
 {
-	char path[192];
+	char path[224];
 	struct ring_writer_options o = { .path = path, .group = (gid_t)-1, .ring_bytes = bytes,
 					 .dict_bytes = 128 << 10, .block_bytes = 4096 };
 
@@ -344,7 +344,7 @@ static int create_in(const char *dir, uint64_t bytes, struct ring_writer **w)
 
 static void tiny_file_system(const char *dir)
 {
-	char prev[224], left[224];
+	char prev[256], left[256];
 	struct ring_writer *w;
 	struct stat st;
 
