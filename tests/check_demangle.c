@@ -83,7 +83,7 @@ static void make_evil(char *raw, size_t n, enum evil what)
 	};
 	size_t at, len = strlen(unit[what]);
 
-	at = (size_t)sprintf(raw, "%s", what == RUST_NESTED || what == RUST_BACKREF ? "_R" :
+	at = (size_t)snprintf(raw, n, "%s", what == RUST_NESTED || what == RUST_BACKREF ? "_R" :
 			     what == DOUBLING ? "_Z1fI1aE" : what == POINTERS ? "_Z1f" : "_Z");
 	while (at + len < n) {
 		memcpy(raw + at, unit[what], len);
@@ -97,6 +97,7 @@ static void *demangle_all(void *arg)
 {
 	static const size_t sizes[] = { 200, 1000, 2048, 4000, 4096, 60000 };
 	char *raw = malloc(65536), *buf = malloc(4096);
+	size_t at;
 
 	(void)arg;
 	for (enum evil what = POINTERS; what <= GARBAGE; what++)
@@ -110,9 +111,9 @@ static void *demangle_all(void *arg)
 				ck_assert_int_eq(demangle(raw, buf, 4096), DEMANGLED_NOT);
 		}
 	/* 25 substitutions, each holding the one before twice: 32 million times `int`. */
-	strcpy(raw, "_Z1f1aIiiE");
+	at = (size_t)snprintf(raw, 65536, "_Z1f1aIiiE");
 	for (int i = 0; i < 25; i++)
-		sprintf(raw + strlen(raw), "S_IS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
+		at += (size_t)snprintf(raw + at, 65536 - at, "S_IS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
 			"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]);
 	ck_assert_int_eq(demangle(raw, buf, 4096), DEMANGLED_NOT);
 	free(raw);

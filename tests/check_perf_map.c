@@ -109,10 +109,10 @@ START_TEST(monstrous_name_is_bounded_and_the_next_line_read)
 	char *text = malloc(300000);
 	struct symbol s;
 
-	n += (size_t)sprintf(text, "1000 10 ");
+	n += (size_t)snprintf(text, 300000, "1000 10 ");
 	memset(text + n, 'x', 200000);
 	n += 200000;
-	n += (size_t)sprintf(text + n, "\n2000 10 g\n");
+	n += (size_t)snprintf(text + n, 300000 - n, "\n2000 10 g\n");
 	ck_assert_int_eq(perf_map_create(&m), 0);
 	update(text, n);
 	ck_assert(perf_map_find(m, 0x1000, &s));
@@ -133,12 +133,12 @@ START_TEST(many_lines)
 	char want[32];
 
 	for (unsigned int i = 0; i < 50000; i++)
-		n += (size_t)sprintf(text + n, "%x 10 name%u\n", 0x100000 + (i ^ 0x55) * 16, i);
+		n += (size_t)snprintf(text + n, 50000 * 40 - n, "%x 10 name%u\n", 0x100000 + (i ^ 0x55) * 16, i);
 	ck_assert_int_eq(perf_map_create(&m), 0);
 	update(text, n);
 	ck_assert_uint_eq(perf_map_count(m), 50000);
 	for (unsigned int i = 0; i < 50000; i += 7) {
-		sprintf(want, "name%u", i);
+		snprintf(want, sizeof(want), "name%u", i);
 		ck_assert_str_eq(name_at(0x100000 + (i ^ 0x55) * 16 + 15), want);
 	}
 	perf_map_destroy(m);

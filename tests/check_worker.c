@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbol worker through its launcher: answers, rights, deaths. */
+/* The symbol worker through its launcher: its answers and its rights. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
-#include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,113 +14,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sidecar/symbols/confine.h"
+#include "tests/symbols_client.h"
 #include "tests/symbols_fixtures.h"
-
-static struct symbols_launcher launcher;
-static struct symbols *s;
-static struct symbols_decoder *decoder;
-static struct sym_answer got;
-static char buf[SYMBOLS_MESSAGE_MAX];
-
-static void begin(enum symbols_io io)
-{
-	struct symbols_options o = { .io = io, .memory_limit = 32 << 20 };
-
-	ck_assert_int_eq(symbols_launcher_start(&launcher), 0);
-	ck_assert_int_eq(symbols_create(&s, &launcher, &o), 0);
-	ck_assert_int_eq(symbols_decoder_create(&decoder), 0);
-}
-
-static void end(void)
-{
-	symbols_destroy(s);
-	symbols_decoder_destroy(decoder);
-	symbols_launcher_stop(&launcher);
-}
-
-/* The next answer, in at most ms; false: none came. */
-static bool next_within(int ms)
-{
-	struct timespec t;
-	int64_t until;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	until = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
-	do {
-		struct pollfd p = { symbols_fd(s), POLLIN, 0 };
-		int n;
-
-		symbols_flush(s);
-		n = symbols_take(s, buf, sizeof(buf));
-		ck_assert_int_ge(n, 0);
-		if (n > 0) {
-			ck_assert_int_eq(symbols_decode(decoder, buf, (size_t)n, &got), 0);
-			return true;
-		}
-		poll(&p, 1, 20);
-		clock_gettime(CLOCK_MONOTONIC, &t);
-	} while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < until);
-	return false;
-}
-
-static void next(enum sym_kind kind, uint32_t file_id)
-{
-	ck_assert_msg(next_within(8000), "no answer");
-	ck_assert_int_eq(got.kind, kind);
-	ck_assert_uint_eq(got.file_id, file_id);
-}
-
-static void add(const char *fixture, uint32_t file_id)
-{
-	ck_assert_int_eq(symbols_add_file(s, file_id, fixture_open(fixture)), 0);
-}
-
-static void ask(uint32_t file_id, uint64_t addr)
-{
-	ck_assert_int_eq(symbols_query(s, file_id, &addr, 1), 0);
-}
-
-static void is_named(const char *name)
-{
-	ck_assert_uint_ge(got.n_names, 1);
-	ck_assert_ptr_nonnull(got.names[got.n_names - 1].function);
-	ck_assert_str_eq(got.names[got.n_names - 1].function, name);
-}
-
-/* The launcher's only child. */
-static pid_t worker_pid(void)
-{
-	char path[64];
-	int pid = 0;
-	FILE *f;
-
-	for (int i = 0; i < 200 && pid <= 0; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", launcher.pid, launcher.pid);
-		f = fopen(path, "r");
-		ck_assert_ptr_nonnull(f);
-		if (fscanf(f, "%d", &pid) != 1)
-			pid = 0;
-		fclose(f);
-		symbols_flush(s);
-		usleep(10000);
-	}
-	ck_assert_int_gt(pid, 0);
-	return pid;
-}
-
-static bool is_gone(pid_t pid)
-{
-	for (int i = 0; i < 300; i++) {
-		if (kill(pid, 0) && errno == ESRCH)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
 
 /* --- answers --- */
 
@@ -139,29 +36,29 @@ START_TEST(files_are_told_and_addresses_named)
 		add(files[i], 20 + i);
 	for (uint32_t i = 0; i < 5; i++) {
 		next(SYM_FILE, 20 + i);
-		ck_assert(got.is_elf);
-		ck_assert_ptr_null(got.error);
-		ck_assert_ptr_nonnull(got.htlhash);
+		ck_assert(c.got.is_elf);
+		ck_assert_ptr_null(c.got.error);
+		ck_assert_ptr_nonnull(c.got.htlhash);
 	}
 	ask(21, fixture_symbol("nopie", "fix_static"));
 	next(SYM_NAMES, 21);
 	is_named("fix_static");
 	ask(23, fixture_symbol("stripped", "fix_static"));
 	next(SYM_NAMES, 23);
-	ck_assert_ptr_null(got.names[0].function);
-	ck_assert_int_eq(symbols_add_debug(s, 23, fixture_open("stripped.debug")), 0);
+	ck_assert_ptr_null(c.got.names[0].function);
+	ck_assert_int_eq(symbols_add_debug(c.s, 23, fixture_open("stripped.debug")), 0);
 	next(SYM_FILE, 23);
-	ck_assert(got.has_debug && !got.want_debug && got.is_elf);
+	ck_assert(c.got.has_debug && !c.got.want_debug && c.got.is_elf);
 	ask(23, fixture_symbol("stripped", "fix_static"));
 	next(SYM_NAMES, 23);
 	is_named("fix_static");
-	backend = symbols_io_backend(s);
+	backend = symbols_io_backend(c.s);
 	ck_assert_ptr_nonnull(backend);
 	ck_assert(!strcmp(backend, "uring") || !strcmp(backend, "plain"));
 	if (backends[_i].name)
 		ck_assert_str_eq(backend, backends[_i].name);
-	ck_assert_uint_gt(symbols_worker_bytes(s), 0);
-	ck_assert_uint_eq(symbols_restarts(s), 0);
+	ck_assert_uint_gt(symbols_worker_bytes(c.s), 0);
+	ck_assert_uint_eq(symbols_restarts(c.s), 0);
 	end();
 }
 END_TEST
@@ -171,13 +68,13 @@ START_TEST(debug_file_that_does_not_fit_changes_nothing)
 	begin(SYMBOLS_IO_AUTO);
 	add("stripped", 20);
 	next(SYM_FILE, 20);
-	ck_assert(got.want_debug);
-	ck_assert_int_eq(symbols_add_debug(s, 20, fixture_open("foreign.debug")), 0);
+	ck_assert(c.got.want_debug);
+	ck_assert_int_eq(symbols_add_debug(c.s, 20, fixture_open("foreign.debug")), 0);
 	next(SYM_FILE, 20);
-	ck_assert(!got.has_debug && !got.want_debug && got.is_elf);
+	ck_assert(!c.got.has_debug && !c.got.want_debug && c.got.is_elf);
 	ask(20, fixture_symbol("stripped", "fix_static"));
 	next(SYM_NAMES, 20);
-	ck_assert_ptr_null(got.names[0].function);
+	ck_assert_ptr_null(c.got.names[0].function);
 	end();
 }
 END_TEST
@@ -188,21 +85,21 @@ START_TEST(what_cannot_be_read_is_said)
 
 	begin(SYMBOLS_IO_AUTO);
 	ck_assert_int_eq(pipe(fds), 0);
-	ck_assert_int_eq(symbols_add_file(s, 20, fds[0]), 0);
+	ck_assert_int_eq(symbols_add_file(c.s, 20, fds[0]), 0);
 	next(SYM_FILE, 20);
-	ck_assert(!got.is_elf);
-	ck_assert_str_eq(got.error, "not a regular file");
+	ck_assert(!c.got.is_elf);
+	ck_assert_str_eq(c.got.error, "not a regular file");
 	close(fds[1]);
 	add("text", 21);
 	next(SYM_FILE, 21);
-	ck_assert_str_eq(got.error, "not an ELF file");
+	ck_assert_str_eq(c.got.error, "not an ELF file");
 	ask(21, 0x1000);
 	next(SYM_GONE, 21);
 	ask(99, 0x1000);
 	next(SYM_GONE, 99);
 	add("pie", 22);
 	next(SYM_FILE, 22);
-	symbols_forget(s, 22);
+	symbols_forget(c.s, 22);
 	ask(22, 0x1000);
 	next(SYM_GONE, 22);
 	end();
@@ -219,18 +116,18 @@ START_TEST(vdso_image_has_names)
 	if (!image)
 		return;
 	begin(SYMBOLS_IO_AUTO);
-	ck_assert_int_eq(symbols_add_image(s, 20, image, 4096), 0);
+	ck_assert_int_eq(symbols_add_image(c.s, 20, image, 4096), 0);
 	next(SYM_FILE, 20);
-	ck_assert(got.is_elf);
+	ck_assert(c.got.is_elf);
 	for (uint32_t i = 0; i < SYMBOLS_MAX_ADDRESSES; i++)
 		addr[i] = i * 16;
-	ck_assert_int_eq(symbols_query(s, 20, addr, SYMBOLS_MAX_ADDRESSES), 0);
+	ck_assert_int_eq(symbols_query(c.s, 20, addr, SYMBOLS_MAX_ADDRESSES), 0);
 	next(SYM_NAMES, 20);
-	for (uint32_t i = 0; i < got.n_names; i++)
-		found |= got.names[i].function && (strstr(got.names[i].function, "clock_gettime") ||
-						   strstr(got.names[i].function, "gettimeofday"));
+	for (uint32_t i = 0; i < c.got.n_names; i++)
+		found |= c.got.names[i].function && (strstr(c.got.names[i].function, "clock_gettime") ||
+						   strstr(c.got.names[i].function, "gettimeofday"));
 	ck_assert(found);
-	ck_assert_int_eq(symbols_add_image(s, 21, image, 1 << 20), -EMSGSIZE);
+	ck_assert_int_eq(symbols_add_image(c.s, 21, image, 1 << 20), -EMSGSIZE);
 	end();
 }
 END_TEST
@@ -251,12 +148,12 @@ START_TEST(kernel_addresses_have_names)
 		;
 	fclose(f);
 	begin(SYMBOLS_IO_AUTO);
-	ck_assert_int_eq(symbols_add_kallsyms(s, fd), 0);
+	ck_assert_int_eq(symbols_add_kallsyms(c.s, fd), 0);
 	ask(SYMBOLS_KERNEL_FILE, addr ? addr + 4 : 0xffffffff81000004);
 	next(SYM_NAMES, SYMBOLS_KERNEL_FILE);
 	if (addr) {
 		is_named(name);
-		ck_assert_uint_eq(got.names[0].offset, 4);
+		ck_assert_uint_eq(c.got.names[0].offset, 4);
 		/* A new worker gets the descriptor again. */
 		kill(worker_pid(), SIGKILL);
 		ck_assert(!next_within(300));
@@ -264,8 +161,8 @@ START_TEST(kernel_addresses_have_names)
 		next(SYM_NAMES, SYMBOLS_KERNEL_FILE);
 		is_named(name);
 	} else {
-		ck_assert(got.kptr_restricted);
-		ck_assert_ptr_null(got.names[0].function);
+		ck_assert(c.got.kptr_restricted);
+		ck_assert_ptr_null(c.got.names[0].function);
 	}
 	end();
 }
@@ -288,26 +185,26 @@ START_TEST(perf_map_in_many_parts_and_growing)
 	}
 	fflush(f);
 	begin(SYMBOLS_IO_AUTO);
-	ck_assert_int_eq(symbols_add_perf_map(s, 20, fixture_open("perf-1.map")), 0);
+	ck_assert_int_eq(symbols_add_perf_map(c.s, 20, fixture_open("perf-1.map")), 0);
 	next(SYM_FILE, 20);
-	ck_assert(!got.is_elf && !got.error);
-	ck_assert_int_eq(symbols_query(s, 20, addr, SYMBOLS_MAX_ADDRESSES), 0);
+	ck_assert(!c.got.is_elf && !c.got.error);
+	ck_assert_int_eq(symbols_query(c.s, 20, addr, SYMBOLS_MAX_ADDRESSES), 0);
 	for (; seen < SYMBOLS_MAX_ADDRESSES; parts++) {
 		next(SYM_NAMES, 20);
-		for (uint32_t i = 0; i < got.n_names; i++, seen++) {
-			ck_assert_uint_eq(got.names[i].address, addr[seen]);
-			ck_assert_uint_eq(strtoul(got.names[i].function + 1, NULL, 10), seen);
+		for (uint32_t i = 0; i < c.got.n_names; i++, seen++) {
+			ck_assert_uint_eq(c.got.names[i].address, addr[seen]);
+			ck_assert_uint_eq(strtoul(c.got.names[i].function + 1, NULL, 10), seen);
 		}
 	}
 	ck_assert_uint_gt(parts, 3);
 	fprintf(f, "1000 20 later\n");
 	fclose(f);
-	ck_assert_int_eq(symbols_add_perf_map(s, 20, fixture_open("perf-1.map")), 0);
+	ck_assert_int_eq(symbols_add_perf_map(c.s, 20, fixture_open("perf-1.map")), 0);
 	next(SYM_FILE, 20);
 	ask(20, 0x101f);
 	next(SYM_NAMES, 20);
 	is_named("later");
-	ck_assert_uint_eq(got.names[0].offset, 0x1f);
+	ck_assert_uint_eq(c.got.names[0].offset, 0x1f);
 	end();
 }
 END_TEST
@@ -342,15 +239,15 @@ START_TEST(worker_and_launcher_have_no_rights)
 	ck_assert(status_has(pid, "CapInh:\t0000000000000000"));
 	ck_assert(status_has(pid, "NoNewPrivs:\t1"));
 	ck_assert(status_has(pid, "Seccomp:\t2"));
-	if (symbols_own_uid(s))
+	if (symbols_own_uid(c.s))
 		ck_assert(status_has(pid, "Uid:\t65529\t65529\t65529\t65529"));
 	else
 		ck_assert_int_ne(geteuid(), 0);
-	ck_assert(status_has(launcher.pid, "NoNewPrivs:\t1"));
-	ck_assert(status_has(launcher.pid, "CapEff:\t00000000000000c0") ||
-		  status_has(launcher.pid, "CapEff:\t0000000000000000") ||
-		  status_has(launcher.pid, "CapEff:\t0000000000000040") ||
-		  status_has(launcher.pid, "CapEff:\t0000000000000080"));
+	ck_assert(status_has(c.launcher.pid, "NoNewPrivs:\t1"));
+	ck_assert(status_has(c.launcher.pid, "CapEff:\t00000000000000c0") ||
+		  status_has(c.launcher.pid, "CapEff:\t0000000000000000") ||
+		  status_has(c.launcher.pid, "CapEff:\t0000000000000040") ||
+		  status_has(c.launcher.pid, "CapEff:\t0000000000000080"));
 	end();
 }
 END_TEST
@@ -437,176 +334,8 @@ START_TEST(forbidden_io_uring_is_done_without)
 	ask(20, fixture_symbol("pie", "fix_exported"));
 	next(SYM_NAMES, 20);
 	is_named("fix_exported");
-	ck_assert_str_eq(symbols_io_backend(s), "plain");
+	ck_assert_str_eq(symbols_io_backend(c.s), "plain");
 	end();
-}
-END_TEST
-
-/* --- deaths --- */
-
-START_TEST(killed_worker_costs_names_only)
-{
-	uint64_t at = fixture_symbol("pie", "fix_exported");
-	pid_t pid;
-
-	begin(SYMBOLS_IO_AUTO);
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	pid = worker_pid();
-	kill(pid, SIGSTOP);
-	ask(20, at);
-	ask(20, at + 1);
-	symbols_flush(s);
-	kill(pid, SIGKILL);
-	next(SYM_GONE, 20);
-	next(SYM_GONE, 20);
-	ck_assert(!next_within(50));
-	ck_assert_uint_eq(symbols_restarts(s), 1);
-	/* Forgotten by the new one, until it is added again. */
-	ask(20, at);
-	next(SYM_GONE, 20);
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	ask(20, at);
-	next(SYM_NAMES, 20);
-	is_named("fix_exported");
-	ck_assert_int_ne(worker_pid(), pid);
-	ck_assert(is_gone(pid));
-	end();
-}
-END_TEST
-
-/* Dies of a signal of its own twice, each time while busy with the same file. */
-START_TEST(file_that_workers_die_of_is_refused)
-{
-	begin(SYMBOLS_IO_AUTO);
-	for (int i = 0; i < 2; i++) {
-		pid_t pid = worker_pid();
-
-		kill(pid, SIGSTOP);
-		add("pie", 20);
-		add("nopie", 21);
-		usleep(20000);
-		symbols_flush(s);
-		kill(pid, SIGSEGV);
-		kill(pid, SIGCONT);
-		ck_assert(next_within(8000));
-		ck_assert_uint_eq(got.file_id, 20);
-		ck_assert_int_eq(got.kind, i ? SYM_FILE : SYM_GONE);
-		next(SYM_GONE, 21);
-	}
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	ck_assert(!got.is_elf);
-	ck_assert_str_eq(got.error, "symbol workers died of this file");
-	ask(20, 0x1139);
-	next(SYM_NAMES, 20);
-	ck_assert_uint_eq(got.n_names, 1);
-	ck_assert_uint_eq(got.names[0].address, 0x1139);
-	ck_assert_ptr_null(got.names[0].function);
-	add("nopie", 21);
-	next(SYM_FILE, 21);
-	ck_assert(got.is_elf);
-	symbols_forget(s, 20);
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	ck_assert(got.is_elf);
-	end();
-}
-END_TEST
-
-START_TEST(hanging_worker_is_replaced)
-{
-	pid_t pid;
-
-	begin(SYMBOLS_IO_AUTO);
-	pid = worker_pid();
-	kill(pid, SIGSTOP);
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	ck_assert_str_eq(got.error, "symbol workers died of this file");
-	ck_assert(is_gone(pid));
-	add("nopie", 21);
-	next(SYM_FILE, 21);
-	ck_assert(got.is_elf);
-	end();
-}
-END_TEST
-
-START_TEST(dead_launcher_takes_the_worker_along)
-{
-	pid_t pid;
-
-	begin(SYMBOLS_IO_AUTO);
-	pid = worker_pid();
-	kill(pid, SIGSTOP);	/* so that it is not end of file that ends it */
-	kill(launcher.pid, SIGKILL);
-	ck_assert(is_gone(pid));
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	ck_assert_str_eq(got.error, "no symbol worker");
-	ask(20, 0x1139);
-	next(SYM_NAMES, 20);
-	ck_assert_ptr_null(got.names[0].function);
-	end();
-}
-END_TEST
-
-START_TEST(everything_ends_with_the_sidecar)
-{
-	pid_t pid;
-
-	begin(SYMBOLS_IO_AUTO);
-	pid = worker_pid();
-	end();
-	ck_assert(is_gone(pid));
-}
-END_TEST
-
-START_TEST(full_queue_says_so)
-{
-	uint64_t addr = 0x1139;
-	int err = 0, n = 0;
-	pid_t pid;
-
-	begin(SYMBOLS_IO_AUTO);
-	add("pie", 20);
-	next(SYM_FILE, 20);
-	pid = worker_pid();
-	kill(pid, SIGSTOP);
-	for (; !err && n < 5000; n++) {
-		err = symbols_query(s, 20, &addr, 1);
-		symbols_flush(s);
-	}
-	ck_assert_int_eq(err, -EAGAIN);
-	ck_assert_int_eq(symbols_query(s, 20, &addr, 0), -EINVAL);
-	ck_assert_int_eq(symbols_query(s, 20, &addr, SYMBOLS_MAX_ADDRESSES + 1), -EINVAL);
-	kill(pid, SIGCONT);
-	for (int i = 1; i < n; i++)
-		next(SYM_NAMES, 20);
-	ck_assert(!next_within(50));
-	end();
-}
-END_TEST
-
-/* Nothing is left behind: descriptors neither here nor in the sidecar's /proc. */
-START_TEST(no_descriptor_leaks)
-{
-	int before = dup(0), after;
-
-	close(before);
-	for (int i = 0; i < 3; i++) {
-		begin(SYMBOLS_IO_AUTO);
-		add("pie", 20);
-		add("text", 21);
-		next(SYM_FILE, 20);
-		next(SYM_FILE, 21);
-		add("nopie", 22);	/* under way at the end */
-		end();
-	}
-	after = dup(0);
-	close(after);
-	ck_assert_int_eq(before, after);
 }
 END_TEST
 
@@ -627,13 +356,6 @@ static Suite *suite(void)
 	tcase_add_test(t, worker_and_launcher_have_no_rights);
 	tcase_add_loop_test(t, worker_filter_lets_nothing_else_through, 0, ROWS(trials));
 	tcase_add_test(t, forbidden_io_uring_is_done_without);
-	tcase_add_test(t, killed_worker_costs_names_only);
-	tcase_add_test(t, file_that_workers_die_of_is_refused);
-	tcase_add_test(t, hanging_worker_is_replaced);
-	tcase_add_test(t, dead_launcher_takes_the_worker_along);
-	tcase_add_test(t, everything_ends_with_the_sidecar);
-	tcase_add_test(t, full_queue_says_so);
-	tcase_add_test(t, no_descriptor_leaks);
 	suite_add_tcase(suite, t);
 	return suite;
 }

@@ -15,7 +15,7 @@ void fixtures_make(void)
 	const char *src = getenv("srcdir");
 	char cmd[1024];
 
-	strcpy(folder, "symbols-fixtures.XXXXXX");
+	snprintf(folder, sizeof(folder), "symbols-fixtures.XXXXXX");
 	if (!mkdtemp(folder)) {
 		folder[0] = '\0';
 		return;

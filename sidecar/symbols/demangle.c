@@ -22,6 +22,8 @@ static void sink_take(const char *text, size_t len, void *arg)
 {
 	struct sink *s = arg;
 
+	if (!len)
+		return;		/* the text may be NULL then */
 	if (len >= s->n - s->used)
 		longjmp(s->full, 1);
 	memcpy(s->buf + s->used, text, len);

@@ -304,7 +304,7 @@ static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out, const 
 
 		end = next < end ? next : end;
 	}
-	if (addr >= end || !*name)
+	if (addr >= end || !*name || tab == name)
 		return false;
 	*module = NULL;
 	strncpy(k->found, name, sizeof(k->found) - 1);
