@@ -14,6 +14,7 @@
 #include "shm/reader_state.h"
 
 #define FIRST_FRESH	256
+#define PEEK_WORDS	16
 
 /* Every cached thing begins so. */
 struct cached { uint8_t kind; };
@@ -32,6 +33,8 @@ struct entry {
 	uint32_t dict, half, generation, unit;
 	uint32_t len;
 	uint64_t at;			/* of the payload, in the file */
+	uint32_t npeek;			/* pread costs by the call: the head comes with what follows it */
+	uint64_t peek[PEEK_WORDS];	/* head, payload */
 };
 
 /* --- the cache ----------------------------------------------------------------------------------- */
@@ -119,21 +122,32 @@ static void *allocate(const struct entry *e, uint8_t kind, size_t bytes)
 static int enter(struct entry *e, uint8_t kind, uint32_t min, uint32_t max)
 {
 	const struct ring_file *f = &e->r->f;
-	uint64_t off = (uint64_t)e->unit * RING_ALIGN, words[2];
+	uint64_t off = (uint64_t)e->unit * RING_ALIGN, bytes = RING_ALIGN;
 	int err;
 
 	e->r->touched = true;
 	if (off + RING_ALIGN > f->half_bytes)
 		return -EBADMSG;
+	if (f->paranoid)
+		bytes = f->half_bytes - off < sizeof(e->peek) ? f->half_bytes - off : sizeof(e->peek);
 	e->at = f->dict_off + e->half * f->half_bytes + off;
-	err = ring_file_read(f, e->at, words, sizeof(words));
+	err = ring_file_read(f, e->at, e->peek, bytes);
 	if (err)
 		return err;
+	e->npeek = (uint32_t)bytes - RING_ALIGN;
 	e->at += RING_ALIGN;
-	e->len = (uint32_t)words[0];
-	if (words[0] >> 32 != kind || words[1] != e->generation || e->len < min || e->len > max ||
+	e->len = (uint32_t)e->peek[0];
+	if (e->peek[0] >> 32 != kind || e->peek[1] != e->generation || e->len < min || e->len > max ||
 	    e->len > f->half_bytes - off - RING_ALIGN)
 		return -EBADMSG;
+	return 0;
+}
+
+static int payload(const struct entry *e, void *dst)
+{
+	if (e->len > e->npeek)
+		return ring_file_read(&e->r->f, e->at, dst, e->len);
+	memcpy(dst, &e->peek[2], e->len);
 	return 0;
 }
 
@@ -143,8 +157,11 @@ static int look_up(struct entry *e, struct ringside *r, uint32_t dict, uint32_t 
 {
 	struct cached *c;
 
-	*e = (struct entry){ .r = r, .dict = dict, .half = dict & 0xff, .generation = dict >> 8,
-			     .unit = unit };
+	e->r = r;			/* not cleared: peek would cost more than the look-up */
+	e->dict = dict;
+	e->half = dict & 0xff;
+	e->generation = dict >> 8;
+	e->unit = unit;
 	if (e->half > 1 || !e->generation || !unit || unit >= r->f.half_bytes / RING_ALIGN)
 		return -EBADMSG;
 	e->cache = &r->cache[e->half];
@@ -171,7 +188,7 @@ static int load_string(struct entry *e, struct cached_string **out)
 	s = allocate(e, RING_D_STRING, sizeof(*s) + e->len + 1);
 	if (!s)
 		return -ENOBUFS;
-	err = ring_file_read(&e->r->f, e->at, s->s, e->len);
+	err = payload(e, s->s);
 	if (err)
 		return err;
 	s->len = e->len;
@@ -211,7 +228,7 @@ static int load_mapping(struct entry *e, struct cached_mapping **out)
 	struct cached_mapping *m;
 	int err = enter(e, RING_D_MAPPING, sizeof(w), sizeof(w));
 
-	if (err || (err = ring_file_read(&e->r->f, e->at, &w, sizeof(w))))
+	if (err || (err = payload(e, &w)))
 		return err;
 	m = allocate(e, RING_D_MAPPING, sizeof(*m));
 	if (!m)
@@ -251,7 +268,7 @@ static int load_frame(struct entry *e, struct cached_frame **out)
 	struct cached_frame *f;
 	int err = enter(e, RING_D_FRAME, sizeof(w), sizeof(w));
 
-	if (err || (err = ring_file_read(&e->r->f, e->at, &w, sizeof(w))))
+	if (err || (err = payload(e, &w)))
 		return err;
 	f = allocate(e, RING_D_FRAME, sizeof(*f));
 	if (!f)
@@ -291,7 +308,7 @@ static int load_stack(struct entry *e, struct cached_stack **out)
 	int err = enter(e, RING_D_STACK, 4, RING_MAX_FRAMES * 4);
 
 	if (err || (err = e->len % 4 ? -EBADMSG : 0) ||
-	    (err = ring_file_read(&e->r->f, e->at, units, e->len)))
+	    (err = payload(e, units)))
 		return err;
 	s = allocate(e, RING_D_STACK, sizeof(*s) + e->len / 4 * sizeof(s->frames[0]));
 	if (!s)
@@ -356,7 +373,7 @@ static int load_attribute(struct entry *e, struct cached_attribute **out)
 	struct cached_attribute *a;
 	int err = enter(e, RING_D_ATTRIBUTE, sizeof(w), sizeof(w));
 
-	if (err || (err = ring_file_read(&e->r->f, e->at, &w, sizeof(w))))
+	if (err || (err = payload(e, &w)))
 		return err;
 	a = allocate(e, RING_D_ATTRIBUTE, sizeof(*a));
 	if (!a)
@@ -390,7 +407,7 @@ static int load_resource(struct entry *e, struct cached_resource **out)
 	int err = enter(e, RING_D_RESOURCE, 4, (RING_MAX_ATTRIBUTES + 1) * 4);
 
 	if (err || (err = e->len % 4 ? -EBADMSG : 0) ||
-	    (err = ring_file_read(&e->r->f, e->at, units, e->len)))
+	    (err = payload(e, units)))
 		return err;
 	c = allocate(e, RING_D_RESOURCE, sizeof(*c) + (e->len / 4 - 1) * sizeof(c->a[0]));
 	if (!c)

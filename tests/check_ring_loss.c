@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whatever a reader misses is counted: received + lost == produced, always. */
+#include <pthread.h>
 #include <string.h>
 
+#include "shm/reader_state.h"
 #include "shm/writer_state.h"
 #include "tests/ring_fixture.h"
 
@@ -160,6 +162,52 @@ START_TEST(one_lap_plus_minus_a_block)
 }
 END_TEST
 
+static void *thread_reads(void *arg)
+{
+	struct ringside *r = arg;
+	struct ringside_record rec;
+	uint64_t n = 0;
+	int err = 0;
+
+	while (n < 30000 && (err = ringside_next(r, &rec)) >= 0) {
+		if (err != 1)
+			continue;
+		n += rec.kind == RINGSIDE_LOST ? rec.lost.count : 1;
+		if (rec.kind == RINGSIDE_SAMPLE && numbered_check(&rec))
+			return (void *)numbered_check(&rec);
+	}
+	return err < 0 ? "error" : NULL;
+}
+
+/*
+ * Two threads on one mapping, so that a race detector sees both sides (it knows memory by address):
+ * built with -fsanitize=thread, the copies are atomic and this must be silent.
+ */
+START_TEST(threads_on_one_mapping)
+{
+	const uint8_t *own;
+	struct ringside *r;
+	pthread_t t;
+	void *bad;
+
+	fixture_create(64 << 10, 0, 0);
+	r = fixture_open(false, false);
+	own = r->f.map;
+	r->f.map = fx.w->map;
+	ck_assert_int_eq(pthread_create(&t, NULL, thread_reads, r), 0);
+	for (uint64_t i = 0; i < 30000; i++) {
+		ck_assert_ok(numbered_put_plain(fx.w, i));
+		if (i % 8 == 7)
+			ring_writer_publish(fx.w);
+	}
+	ring_writer_publish(fx.w);
+	ck_assert_int_eq(pthread_join(t, &bad), 0);
+	ck_assert_msg(!bad, "%s", (const char *)bad);
+	r->f.map = own;
+	ringside_close(r);
+}
+END_TEST
+
 START_TEST(writer_side_totals_stand_in_header_and_blocks)
 {
 	struct ring_block b;
@@ -190,6 +238,7 @@ Suite *loss_suite(void)
 	tcase_add_loop_test(tc, lapped_reader_resumes_at_an_old_block, 0, 2);
 	tcase_add_loop_test(tc, batch_longer_than_the_ring_is_counted_too, 0, 2);
 	tcase_add_loop_test(tc, one_lap_plus_minus_a_block, 0, 2);
+	tcase_add_test(tc, threads_on_one_mapping);
 	tcase_add_test(tc, writer_side_totals_stand_in_header_and_blocks);
 	suite_add_tcase(s, tc);
 	return s;
