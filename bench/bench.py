@@ -204,7 +204,7 @@ def first_perf(b, target):
         time.sleep(0.2)
         start = time.clock_gettime(time.CLOCK_MONOTONIC)
         p = b.perf(own, 99, "-p", pid)
-        time.sleep(1)
+        time.sleep(1.5)
         p.send_signal(signal.SIGINT)
         p.wait()
         return b.perf_samples()[1] - start
