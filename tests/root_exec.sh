@@ -17,7 +17,7 @@ worker, bash = args
 ss = samples()
 old = [s for s in ss if s["comm"] == "bash"]
 new = [s for s in ss if s["comm"] == "worker"]
-check(len(old) > 200 and len(new) > 300, "both images are sampled: %d, %d" % (len(old), len(new)))
+check(len(old) > 50 and len(new) > 300, "both images are sampled: %d, %d" % (len(old), len(new)))
 check(percent([s for s in old if exe(s) == bash], old) > 99, "bash is bash: %s" % {exe(s) for s in old})
 check({exe(s) for s in new} == {worker}, "worker is worker: %s" % {exe(s) for s in new})
 check({s["resource"].get("service.name") for s in new} == {"b"}, "with its own environment")

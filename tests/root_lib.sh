@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the end-to-end tests that need root, tests/root_*.sh.  Each prints what it checks and exits
-# 0, 1, or 77 with the reason.  A test has a ring and a folder of its own and ends what it started.
+# 0, 1, or 77 with the reason; with RINGSIDE_TEST_KEEP set it leaves its folders behind.  A test has a ring and a folder of its own and ends what it started.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 build=${abs_top_builddir:-$PWD}
@@ -41,7 +41,7 @@ cleanup() {
 		kill -9 "$pid" 2>/dev/null
 	done
 	if command -v on_exit >/dev/null; then on_exit; fi
-	rm -rf "$shm" "$dir"
+	if [ -n "${RINGSIDE_TEST_KEEP:-}" ]; then echo "kept: $shm $dir"; else rm -rf "$shm" "$dir"; fi
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM

@@ -48,6 +48,11 @@ def share(ss, function):
     return percent([s for s in ss if leaf(s) == function], ss)
 
 
+def settled(ss):
+    """The later half: what is new is named a little after it is first seen."""
+    return sorted(ss, key=lambda s: int(s["boot_nano"]))[len(ss) // 2:]
+
+
 def user_frames(ss):
     return [f for s in ss for f in s.get("stack", []) if f.get("type") != "kernel"]
 

@@ -15,7 +15,7 @@ wait "$shop" "$plain"
 claim "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES become the resource"
 dump "$dir/shop.json"
 query "$dir/shop.json" "$shop" "$plain" <<'EOF'
-shop, plain = samples(args[0]), samples(args[1])
+shop, plain = samples(args[0], "worker"), samples(args[1], "worker")	# not yet: sh, about to exec
 check(len(shop) > 200 and len(plain) > 200, "both are sampled: %d, %d" % (len(shop), len(plain)))
 for key, want in (("service.name", "shop"), ("team", "caf\u00e9"), ("tier", "back")):
     got = {s["resource"].get(key) for s in shop}
