@@ -20,7 +20,7 @@ taskset -c 1 "$copy" 60 &
 back=$!
 started="$back $started"
 sleep 3
-dump "$dir/all.json"
+dump "$dir/all.json" --kind all
 claim "samples of the CPU before it goes and after it is back"
 query "$dir/all.json" "$back" <<'EOF'
 back = samples(args[0])

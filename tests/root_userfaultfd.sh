@@ -29,7 +29,7 @@ sleep 2
 fresh=$!
 started="$fresh $started"
 wait $fresh
-dump "$dir/all.json"
+dump "$dir/all.json" --kind all
 
 claim "samples of others arrive as before, and new processes are still recognised"
 sort -n "$dir/late" | awk '{ late[NR] = $1 / 1e6 }
