@@ -11,8 +11,8 @@ essentials() {
 	wait $pid
 	dump "$dir/all.json" -p "$pid"
 	query "$dir/all.json" "$copy" <<'EOF'
-ss = samples()
-check(len(ss) > 300, "samples: %d" % len(ss))
+ss = settled(samples())
+check(len(ss) > 150, "samples: %d" % len(ss))
 check({exe(s) for s in ss} == {args[0]}, "executable")
 check(60 < share(ss, "burn_seventy") < 80, "functions: %.0f percent" % share(ss, "burn_seventy"))
 EOF

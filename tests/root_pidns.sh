@@ -65,8 +65,9 @@ check({s["comm"] for s in inner} == {"inner"}, "with its comm")
 check({exe(s) for s in nested} == {args[2] + "/nested"}, "and nested is nested")
 check(not samples(comm="stranger"), "no sample of the stranger")
 check(not [r for r in records if "stranger" in json.dumps(r.get("resource", {}))], "nor its label")
-named = [s for s in inner + nested if (leaf(s) or "").startswith("burn_")]
-check(percent(named, inner + nested) > 90, "functions are named")
+both = settled(inner) + settled(nested)
+named = [s for s in both if (leaf(s) or "").startswith("burn_")]
+check(percent(named, both) > 90, "functions are named")
 EOF
 [ "$(status skipped.out_of_scope)" -gt 50 ] || fail "ticks of strangers are not counted as out of scope"
 "$ringside" list -o json >"$dir/list" || fail "ringside list: exit $?"
