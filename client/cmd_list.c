@@ -35,12 +35,11 @@ static int print(struct list *l, const struct options *o)
 {
 	struct output out;
 	struct text line;
-	int err = 0;
+	int err = process_table_sort(&l->table);
 
-	process_table_sort(&l->table);
 	output_init(&out, STDOUT_FILENO);
 	text_init(&line, TEXT_LINE_MAX);
-	if (o->value[OPTION_FORM].number == FORM_TEXT && l->table.n)
+	if (!err && o->value[OPTION_FORM].number == FORM_TEXT && l->table.n)
 		process_text_head(&line);
 	for (size_t i = 0; !err && i < l->table.n; i++) {
 		if (o->value[OPTION_FORM].number == FORM_JSON)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "client/ancestry.h"
 #include "client/command.h"
 #include "client/complain.h"
 #include "client/family.h"
@@ -266,6 +267,8 @@ static int record_open(struct record *r)
 		return CLIENT_FAILED;
 	}
 	family_init(&r->family, (uint32_t)r->target.pid);
+	r->family.is = ancestry_is;
+	r->family.descends = ancestry_descends;
 	return 0;
 }
 

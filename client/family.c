@@ -15,19 +15,20 @@ void family_init(struct family *f, uint32_t root)
 
 void family_fini(struct family *f)
 {
-	free(f->members);
+	free(f->kin.members);
+	free(f->strangers.members);
 	memset(f, 0, sizeof(*f));
 }
 
 /* The first member whose pid is not below. */
-static size_t position(const struct family *f, uint32_t pid)
+static size_t position(const struct family_set *set, uint32_t pid)
 {
-	size_t low = 0, high = f->n;
+	size_t low = 0, high = set->n;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (f->members[mid].pid < pid)
+		if (set->members[mid].pid < pid)
 			low = mid + 1;
 		else
 			high = mid;
@@ -35,63 +36,97 @@ static size_t position(const struct family *f, uint32_t pid)
 	return low;
 }
 
-static bool has_pid(const struct family *f, uint32_t pid)
+/* The member of that pid, whatever its start. */
+static struct family_member *find_pid(const struct family_set *set, uint32_t pid)
 {
-	size_t at = position(f, pid);
+	size_t at = position(set, pid);
 
-	return at < f->n && f->members[at].pid == pid;
+	return at < set->n && set->members[at].pid == pid ? &set->members[at] : NULL;
 }
 
-/* A pid has one life at a time: the newest replaces the one before. */
-static int add(struct family *f, uint32_t pid, uint64_t start_ns)
+static bool has(const struct family_set *set, uint32_t pid, uint64_t start_ns)
 {
-	size_t at = position(f, pid);
+	const struct family_member *m = find_pid(set, pid);
 
-	if (at < f->n && f->members[at].pid == pid) {
-		f->members[at].start_ns = start_ns;
+	return m && (!start_ns || !m->start_ns || m->start_ns == start_ns);
+}
+
+static int grow(struct family_set *set)
+{
+	size_t cap = set->cap ? set->cap * 2 : 64;
+	struct family_member *grown;
+
+	if (set->n < set->cap)
+		return 0;
+	if (cap > MEMBERS_MAX)
+		return -ENOMEM;
+	grown = realloc(set->members, cap * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	set->members = grown;
+	set->cap = cap;
+	return 0;
+}
+
+/* The newest life of a pid replaces the one before. */
+static int add(struct family_set *set, uint32_t pid, uint64_t start_ns)
+{
+	struct family_member *m = find_pid(set, pid);
+	size_t at;
+
+	if (m) {
+		m->start_ns = start_ns;
 		return 0;
 	}
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		struct family_member *grown;
-
-		if (cap > MEMBERS_MAX)
-			return -ENOMEM;
-		grown = realloc(f->members, cap * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		f->members = grown;
-		f->cap = cap;
-	}
-	memmove(f->members + at + 1, f->members + at, (f->n - at) * sizeof(*f->members));
-	f->members[at].pid = pid;
-	f->members[at].start_ns = start_ns;
-	f->n++;
+	if (grow(set))
+		return -ENOMEM;
+	at = position(set, pid);
+	memmove(set->members + at + 1, set->members + at, (set->n - at) * sizeof(*set->members));
+	set->members[at] = (struct family_member){ pid, start_ns };
+	set->n++;
 	return 0;
+}
+
+/* The root's number in a record; of another pid namespace it names somebody else. */
+static bool is_root(struct family *f, uint64_t start_ns)
+{
+	if (has(&f->kin, f->root, start_ns))
+		return true;
+	if (find_pid(&f->kin, f->root) || (f->is && start_ns && !f->is(f->root, start_ns)))
+		return false;
+	/* Out of memory: it is asked for again next time. */
+	f->seen_root = true;
+	add(&f->kin, f->root, start_ns);
+	return true;
 }
 
 bool family_has(struct family *f, uint32_t pid, uint64_t start_ns)
 {
-	size_t at;
-
-	if (pid == f->root && !f->seen_root) {
-		f->seen_root = true;
-		/* Out of memory: it stays known by its pid alone. */
-		if (add(f, pid, start_ns))
-			f->seen_root = false;
+	if (pid == f->root)
+		return is_root(f, start_ns);
+	if (has(&f->kin, pid, start_ns))
+		return true;
+	if (!f->descends || has(&f->strangers, pid, start_ns))
+		return false;
+	if (f->descends(pid, start_ns, f->root)) {
+		f->seen_root = true;	/* the numbers are ours: it descends by them */
+		add(&f->kin, pid, start_ns);
 		return true;
 	}
-	at = position(f, pid);
-	if (at == f->n || f->members[at].pid != pid)
-		return false;
-	return !start_ns || !f->members[at].start_ns || f->members[at].start_ns == start_ns;
+	add(&f->strangers, pid, start_ns);
+	return false;
 }
 
 int family_learn(struct family *f, const struct ringside_process *p)
 {
-	if (p->action == RINGSIDE_EXIT || family_has(f, p->pid, p->process_start_ns))
+	if (p->action == RINGSIDE_EXIT || has(&f->kin, p->pid, p->process_start_ns))
 		return 0;
-	if (p->parent_pid && (p->parent_pid == f->root || has_pid(f, p->parent_pid)))
-		return add(f, p->pid, p->process_start_ns);
+	if (p->pid == f->root) {
+		is_root(f, p->process_start_ns);
+		return 0;
+	}
+	/* A parent that no record named yet is nobody: of another namespace, its number is a stranger's. */
+	if (p->parent_pid && find_pid(&f->kin, p->parent_pid))
+		return add(&f->kin, p->pid, p->process_start_ns);
 	return 0;
 }

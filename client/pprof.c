@@ -4,6 +4,7 @@
  * String number 0 is "", as pprof wants, and ours start at 1.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/profile.h"
@@ -166,13 +167,33 @@ static void put_strings(struct encoder *e)
 		pb_bytes(e->out, PROFILE_STRING, own_strings[i], strlen(own_strings[i]));
 }
 
+static void mapping_key(const struct profile *p, uint32_t id, struct profile_mapping *key)
+{
+	size_t len;
+
+	memcpy(key, intern_get(&p->mappings, id, &len), sizeof(*key));
+}
+
+/* The mapping of the executable with the most samples; of several for one file, that with a build id. */
 static uint32_t main_mapping(const struct profile *p)
 {
+	uint64_t *by_path = calloc(p->strings.n + 1, sizeof(*by_path));
+	struct profile_mapping key, best_key = { 0 };
 	uint32_t best = 1;
 
-	for (uint32_t id = 2; id <= p->mappings.n; id++)
-		if (p->main_samples[id - 1] > p->main_samples[best - 1])
+	for (uint32_t id = 1; by_path && id <= p->mappings.n; id++) {
+		mapping_key(p, id, &key);
+		by_path[key.path] += p->main_samples[id - 1];
+	}
+	for (uint32_t id = 1; by_path && id <= p->mappings.n; id++) {
+		mapping_key(p, id, &key);
+		if (by_path[key.path] > by_path[best_key.path] ||
+		    (key.path == best_key.path && !best_key.build_id && key.build_id)) {
 			best = id;
+			best_key = key;
+		}
+	}
+	free(by_path);
 	return best;
 }
 

@@ -166,20 +166,19 @@ static int busier(const void *a, const void *b)
 	return p->start_ns < q->start_ns ? -1 : p->start_ns > q->start_ns;
 }
 
-void process_table_sort(struct process_table *t)
+int process_table_sort(struct process_table *t)
 {
 	size_t n = 0;
 
 	free(t->sorted);
 	t->sorted = calloc(t->n ? t->n : 1, sizeof(*t->sorted));
-	if (!t->sorted) {
-		t->n = 0;
-		return;
-	}
+	if (!t->sorted)
+		return -ENOMEM;
 	for (size_t i = 0; i < t->nslots; i++)
 		if (t->slots[i])
 			t->sorted[n++] = t->slots[i];
 	qsort(t->sorted, n, sizeof(*t->sorted), busier);
+	return 0;
 }
 
 void process_text_head(struct text *t)

@@ -32,8 +32,8 @@ void	 process_table_init(struct process_table *t, bool json);
 void	 process_table_fini(struct process_table *t);
 /* A sample or a process record.  0 or -ENOMEM. */
 int	 process_table_add(struct process_table *t, const struct ringside_record *rec);
-/* Fills sorted[]: busiest first. */
-void	 process_table_sort(struct process_table *t);
+/* Fills sorted[]: busiest first.  0 or -ENOMEM. */
+int	 process_table_sort(struct process_table *t);
 
 void	 process_text_head(struct text *t);
 void	 process_text(struct text *t, const struct process_entry *p, bool utc);

@@ -134,23 +134,30 @@ static int grow_mappings(struct profile *p)
 	return 0;
 }
 
-static uint32_t add_mapping(struct profile *p, const struct ringside_frame *f, bool *failed)
+static uint32_t add_mapping(struct profile *p, const char *path, const char *build_id, bool *failed)
 {
-	const struct ringside_mapping *m = f->mapping;
 	struct profile_mapping key = { 0 };
 	uint32_t id;
 
-	if (!m)
-		return 0;
 	/* Never an empty name: pprof would merge such a mapping with its neighbour. */
-	key.path = add_cstring(p, m->path && *m->path ? m->path : "[unknown]", failed);
-	key.build_id = add_cstring(p, m->build_id, failed);
+	key.path = add_cstring(p, path && *path ? path : "[unknown]", failed);
+	key.build_id = add_cstring(p, build_id, failed);
 	if (grow_mappings(p)) {
 		*failed = true;
 		return 0;
 	}
 	id = intern_add(&p->mappings, &key, sizeof(key));
 	*failed |= !id;
+	return id;
+}
+
+static uint32_t add_frame_mapping(struct profile *p, const struct ringside_frame *f, bool *failed)
+{
+	uint32_t id;
+
+	if (!f->mapping)
+		return 0;
+	id = add_mapping(p, f->mapping->path, f->mapping->build_id, failed);
 	if (id && f->address >= p->limit[id - 1])
 		p->limit[id - 1] = f->address + 1;
 	return id;
@@ -171,7 +178,7 @@ static uint32_t add_location(struct profile *p, const struct ringside_sample *s,
 		last++;
 	*used = last - at + 1;
 	key.address = stack_frame(s, last)->address;
-	key.mapping = add_mapping(p, stack_frame(s, last), failed);
+	key.mapping = add_frame_mapping(p, stack_frame(s, last), failed);
 	key.nlines = *used;
 	text_clear(&p->key);
 	text_add(&p->key, &key, sizeof(key));
@@ -225,23 +232,27 @@ static void add_labels(struct profile *p, const struct ringside_sample *s, struc
 	}
 }
 
-/* The mapping that is the process's executable: pprof names a profile after the first mapping. */
+/*
+ * pprof names a profile after its first mapping: count for whose executable each sample is.  Many a
+ * stack does not reach the executable itself; then it gets a mapping that no location refers to.
+ */
 static void count_main(struct profile *p, const struct ringside_sample *s)
 {
-	const char *exe = resource_string(&s->resource, "process.executable.path");
+	const char *exe = resource_string(&s->resource, "process.executable.path"), *build_id = NULL;
 	bool failed = false;
+	uint32_t id;
 
-	for (uint32_t i = s->user.n; exe && i; i--) {
-		const struct ringside_frame *f = s->user.frames[i - 1];
+	if (!exe)
+		return;
+	for (uint32_t i = s->user.n; i && !build_id; i--) {
+		const struct ringside_mapping *m = s->user.frames[i - 1]->mapping;
 
-		if (f->mapping && f->mapping->path && !strcmp(f->mapping->path, exe)) {
-			uint32_t id = add_mapping(p, f, &failed);
-
-			if (id)
-				p->main_samples[id - 1]++;
-			return;
-		}
+		if (m && m->path && !strcmp(m->path, exe))
+			build_id = m->build_id;
 	}
+	id = add_mapping(p, exe, build_id, &failed);
+	if (id)
+		p->main_samples[id - 1]++;
 }
 
 static struct profile_value *value_of(struct profile *p, uint32_t id)

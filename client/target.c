@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,8 @@ int target_start(struct target *t, char **argv)
 	sigemptyset(&sa.sa_mask);
 	sa.sa_handler = wake;
 	sigaction(SIGCHLD, &sa, NULL);
+	/* What the command leaves behind stays below us, where its descent can be seen. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return -errno;
 	t->pid = fork();
@@ -87,9 +90,12 @@ static void note_end(struct target *t, int status)
 bool target_poll(struct target *t)
 {
 	int status;
+	pid_t pid;
 
-	if (!t->ended && t->pid && waitpid(t->pid, &status, WNOHANG) == t->pid)
-		note_end(t, status);
+	/* Orphans of the command are ours to reap. */
+	while (t->pid && (pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == t->pid)
+			note_end(t, status);
 	return t->ended;
 }
 

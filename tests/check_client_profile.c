@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/ancestry.h"
 #include "client/family.h"
 #include "client/folded.h"
 #include "client/gzip.h"
@@ -352,6 +353,9 @@ START_TEST(a_family_is_the_root_and_what_it_forks)
 	family_init(&f, 100);
 	ck_assert(!family_has(&f, 200, 1));
 	ck_assert(!f.seen_root);
+	/* Its number alone is not yet it: nobody told of it. */
+	ck_assert_int_eq(learn(&f, 50, 7, 100, RINGSIDE_FORK), 0);
+	ck_assert(!family_has(&f, 50, 7));
 	ck_assert(family_has(&f, 100, 5));
 	ck_assert(f.seen_root);
 	ck_assert(!family_has(&f, 100, 6));
@@ -364,12 +368,102 @@ START_TEST(a_family_is_the_root_and_what_it_forks)
 	/* The number goes on to a stranger. */
 	ck_assert_int_eq(learn(&f, 200, 7, 100, RINGSIDE_EXIT), 0);
 	ck_assert(!family_has(&f, 200, 99));
-	/* Forked before the root itself was ever named. */
 	family_fini(&f);
+	/* A record about the root makes it known too. */
 	family_init(&f, 100);
-	ck_assert_int_eq(learn(&f, 50, 7, 100, RINGSIDE_FORK), 0);
-	ck_assert(family_has(&f, 50, 7));
+	ck_assert_int_eq(learn(&f, 100, 5, 1, RINGSIDE_EXEC), 0);
+	ck_assert(f.seen_root);
+	ck_assert(family_has(&f, 100, 5));
 	family_fini(&f);
+}
+END_TEST
+
+static unsigned lookups;
+
+static bool starts_as_told(uint32_t pid, uint64_t start_ns)
+{
+	return pid == 100 && start_ns == 5;
+}
+
+static bool descends_as_told(uint32_t pid, uint64_t start_ns, uint32_t root)
+{
+	lookups++;
+	return pid == 300 && start_ns == 8 && root == 100;
+}
+
+START_TEST(a_family_asks_once_about_whom_no_record_told)
+{
+	struct family f;
+
+	family_init(&f, 100);
+	f.is = starts_as_told;
+	f.descends = descends_as_told;
+	/* Same number, another process: of another pid namespace. */
+	ck_assert(!family_has(&f, 100, 6));
+	ck_assert(!f.seen_root);
+	ck_assert(family_has(&f, 100, 5));
+	for (int i = 0; i < 3; i++) {
+		ck_assert(family_has(&f, 300, 8));
+		ck_assert(!family_has(&f, 301, 8));
+	}
+	ck_assert_uint_eq(lookups, 2);
+	/* Another life of the number is asked about anew. */
+	ck_assert(!family_has(&f, 300, 9));
+	ck_assert_uint_eq(lookups, 3);
+	/* A record beats the look-up. */
+	ck_assert_int_eq(learn(&f, 301, 8, 300, RINGSIDE_FORK), 0);
+	ck_assert(family_has(&f, 301, 8));
+	family_fini(&f);
+}
+END_TEST
+
+static const struct { const char *stat; bool ok; uint32_t parent; uint64_t start; } stats[] = {
+	{ "7 (a) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2", true, 3, 99 },
+	{ "7 (x) R 1 (y) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 99 1", true, 3, 99 },
+	{ "7 (a\nb) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615", true, 3, UINT64_MAX },
+	{ "7 (a) S 3 7 7 0", false, 3, 0 }, { "7 (a", false, 0, 0 }, { "", false, 0, 0 },
+	{ "7 (a)", false, 0, 0 },
+};
+
+START_TEST(stat_lines_are_read_whatever_the_name)
+{
+	uint32_t parent;
+	uint64_t start;
+
+	ck_assert(ancestry_parse(stats[_i].stat, strlen(stats[_i].stat), &parent, &start) ==
+		  stats[_i].ok);
+	ck_assert_uint_eq(parent, stats[_i].parent);
+	ck_assert_uint_eq(start, stats[_i].start);
+}
+END_TEST
+
+/* Our own start by the same file, as a record would carry it. */
+static uint64_t own_start_ns(void)
+{
+	char stat[1024];
+	uint64_t ticks;
+	uint32_t parent;
+	size_t n;
+	FILE *f = fopen("/proc/self/stat", "r");
+
+	ck_assert_ptr_nonnull(f);
+	n = fread(stat, 1, sizeof(stat), f);
+	fclose(f);
+	ck_assert(ancestry_parse(stat, n, &parent, &ticks));
+	return ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+START_TEST(descent_is_seen_in_proc_and_only_with_the_start_time)
+{
+	uint64_t start = own_start_ns();
+	uint32_t self = (uint32_t)getpid(), parent = (uint32_t)getppid();
+
+	ck_assert(ancestry_is(self, start));
+	ck_assert(!ancestry_is(self, start + UINT64_C(5000000000)));
+	ck_assert(!ancestry_is(self, 0));
+	ck_assert(ancestry_descends(self, start, parent));
+	ck_assert(!ancestry_descends(self, start + UINT64_C(5000000000), parent));
+	ck_assert(!ancestry_descends(self, start, 4194305));
 }
 END_TEST
 
@@ -413,6 +507,10 @@ Suite *suite_profile(void)
 			    (int)(sizeof(gzip_sizes) / sizeof(*gzip_sizes)));
 #endif
 	tcase_add_test(tc, a_family_is_the_root_and_what_it_forks);
+	tcase_add_test(tc, a_family_asks_once_about_whom_no_record_told);
+	tcase_add_loop_test(tc, stat_lines_are_read_whatever_the_name, 0,
+			    (int)(sizeof(stats) / sizeof(*stats)));
+	tcase_add_test(tc, descent_is_seen_in_proc_and_only_with_the_start_time);
 	tcase_add_test(tc, a_saved_file_appears_whole_or_not_at_all);
 	suite_add_tcase(s, tc);
 	return s;

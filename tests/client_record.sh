@@ -65,7 +65,7 @@ kill -9 $!
 wait $! 2>/dev/null
 cat >"$dir/command" <<COMMAND
 #!/bin/sh
-"$maker" "$RINGSIDE_RING" samples=2 pid=\$\$ service=mine samples=3 fork=4000000 exit pid=4000000 samples=4 \\
+"$maker" "$RINGSIDE_RING" nostart samples=2 pid=\$\$ service=mine samples=3 fork=4000000 exit pid=4000000 samples=4 \\
 	pid=1 samples=5 wait=300
 COMMAND
 chmod +x "$dir/command"

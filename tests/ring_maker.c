@@ -2,6 +2,7 @@
 /*
  * ring_maker RING WORD...: a writer for the client's tests.  Words are done in order:
  *   pid=N         later samples are of this process (tid = pid + 1)
+ *   nostart       later records do not know when processes started
  *   service=NAME  with this service.name
  *   samples=N     writes N samples: burn < work < main, 10 ms apart
  *   kernel=N      the same below two kernel frames
@@ -32,6 +33,7 @@ static struct ring_writer *w;
 static uint32_t pid = 77;
 static char service[64] = "shop";
 static int64_t age_ns;
+static bool no_start;
 static uint64_t written;
 
 static int64_t clock_ns(clockid_t id)
@@ -134,10 +136,15 @@ static ringside_ref kernel_stack(void)
 	return ref;
 }
 
+static uint64_t start_of(uint32_t of)
+{
+	return no_start ? 0 : 1000000 + of;
+}
+
 static void sample(const char *comm, const char *name, const char *leaf, bool in_kernel)
 {
 	struct ring_sample s = {
-		.pid = pid, .tid = pid + 1, .cpu = 1, .process_start_ns = 1000000 + pid,
+		.pid = pid, .tid = pid + 1, .cpu = 1, .process_start_ns = start_of(pid),
 		.event = RINGSIDE_EVENT_CPU, .unit = RINGSIDE_UNIT_NANOSECONDS,
 		.user_end = RINGSIDE_END_COMPLETE, .weight = 10000000,
 	};
@@ -158,7 +165,7 @@ static void sample(const char *comm, const char *name, const char *leaf, bool in
 static void process(uint32_t of, uint32_t parent, uint8_t action, const char *comm,
 		    const char *command)
 {
-	struct ring_process p = { .pid = of, .parent_pid = parent, .process_start_ns = 1000000 + of,
+	struct ring_process p = { .pid = of, .parent_pid = parent, .process_start_ns = start_of(of),
 				  .action = action, .command = command, .exit_code = 3 };
 
 	ring_writer_open_block(w, NULL);
@@ -233,6 +240,8 @@ static void do_word(const char *word)
 #define IS(name) (len == strlen(name) && !memcmp(word, name, len))
 	if (IS("pid")) {
 		pid = (uint32_t)n;
+	} else if (IS("nostart")) {
+		no_start = true;
 	} else if (IS("service")) {
 		snprintf(service, sizeof(service), "%s", arg);
 	} else if (IS("samples") || IS("kernel")) {
