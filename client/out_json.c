@@ -208,6 +208,8 @@ void format_json(struct text *t, const struct format *f, const struct ringside_r
 		put_name(&j, "source", ringside_clock_source_name(rec->clock.source),
 			 rec->clock.source);
 		json_put_i64_string(&j, "step_nano", rec->clock.step_ns);
+		if (rec->clock.suspended_ns)
+			json_put_u64_string(&j, "suspended_nano", rec->clock.suspended_ns);
 		break;
 	case RINGSIDE_INCARNATION:
 		json_put_u64(&j, "incarnation", rec->incarnation.incarnation);

@@ -376,7 +376,8 @@ static int get_clock(struct cursor *c, struct ringside_record *rec)
 	get_stamp(&w.stamp, rec);
 	rec->kind = RINGSIDE_CLOCK;
 	rec->clock = (struct ringside_clock){
-		.offset_ns = w.offset_ns, .step_ns = w.step_ns, .source = (uint8_t)w.stamp.u,
+		.offset_ns = w.offset_ns, .step_ns = w.step_ns, .suspended_ns = w.suspended_ns,
+		.source = (uint8_t)w.stamp.u,
 	};
 	return 0;
 }

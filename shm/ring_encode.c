@@ -427,6 +427,7 @@ int ring_put_clock(struct ring_writer *w, const struct ring_stamp *stamp, const 
 {
 	struct ring_clock_wire r = {
 		.stamp = stamp_wire(stamp, c->source), .offset_ns = c->offset_ns, .step_ns = c->step_ns,
+		.suspended_ns = c->suspended_ns,
 	};
 
 	return ring_put(w, RING_T_CLOCK, 0, &r, sizeof(r), stamp);

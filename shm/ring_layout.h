@@ -329,10 +329,12 @@ struct ring_clock_wire {
 	struct ring_stamp_wire stamp;	/* u = source */
 	int64_t	 offset_ns;
 	int64_t	 step_ns;
+	uint64_t suspended_ns;
 };
 RING_AT(ring_clock_wire, offset_ns, 32);
 RING_AT(ring_clock_wire, step_ns, 40);
-_Static_assert(sizeof(struct ring_clock_wire) == 48, "clock");
+RING_AT(ring_clock_wire, suspended_ns, 48);
+_Static_assert(sizeof(struct ring_clock_wire) == 56, "clock");
 
 struct ring_incarnation_wire {
 	struct ring_stamp_wire stamp;	/* u = incarnation */

@@ -186,6 +186,7 @@ enum ringside_clock_source { RINGSIDE_CLOCK_PAIRED = 1, RINGSIDE_CLOCK_BTIME = 2
 struct ringside_clock {
 	int64_t		 offset_ns;	/* wall = boot + offset */
 	int64_t		 step_ns;	/* against the anchor before; 0 for the first */
+	uint64_t	 suspended_ns;	/* the machine slept that long since the anchor before */
 	uint8_t		 source;	/* enum ringside_clock_source */
 };
 

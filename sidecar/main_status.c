@@ -41,7 +41,7 @@ static void cost(struct live *l, const struct collect_stats *s)
 static void losses(struct live *l, const struct collect_stats *s, const struct pipeline_counts *own,
 		   const struct publish_counts *c)
 {
-	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_KERNEL_RING_FULL, s->kernel_ring_full);
+	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_KERNEL_RING_FULL, s->kernel_ring_full + own->no_memory);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_MALFORMED, s->malformed);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_CLOCK_REFUSED, own->clock_refused);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_RECORD_TOO_BIG, c->record_too_big);

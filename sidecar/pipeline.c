@@ -20,6 +20,7 @@ struct pipeline {
 	struct publisher	*publisher;
 	struct pipeline_names		*pipeline_names;
 	struct clock_converter	 clock;
+	struct clock_anchor	 last_anchor;	/* taken, whether or not it began an epoch */
 	struct event_batch		 batches[2];
 	struct event_batch		*filling, *waiting;
 	uint64_t		 tick_ns;	/* of the last tick: what "now" means here */
@@ -295,7 +296,10 @@ void pipeline_anchor(struct pipeline *p, const struct clock_anchor *a, bool step
 	struct ring_anchor r;
 	uint32_t epoch;
 
-	if (clock_converter_feed(&p->clock, a, stepped, &e.clock.step_ns) != CLOCK_SAME) {
+	/* A sleep needs no new epoch: the boot clock went on.  But a reader wants to know of the gap. */
+	e.clock.suspended_ns = clock_suspended_between(&p->last_anchor, a);
+	p->last_anchor = *a;
+	if (clock_converter_feed(&p->clock, a, stepped, &e.clock.step_ns) != CLOCK_SAME || e.clock.suspended_ns) {
 		e.clock.offset_ns = a->offset_ns;
 		e.clock.source = (uint8_t)a->source;
 		if (event_batch_add(p->filling, &e.head))
@@ -343,7 +347,8 @@ void pipeline_stats(struct pipeline *p, const struct collect_stats *s, uint64_t 
 	if (stamp_of(p, boot_ns, &stamp))
 		return;
 	publisher_counts(p->publisher, &c);
-	announce(p, RINGSIDE_LOST_KERNEL_RING_FULL, s->kernel_ring_full, &stamp);
+	/* An event that we had no memory for is lost for the same reason: nobody had room for it. */
+	announce(p, RINGSIDE_LOST_KERNEL_RING_FULL, s->kernel_ring_full + p->counts.no_memory, &stamp);
 	announce(p, RINGSIDE_LOST_MALFORMED, s->malformed, &stamp);
 	announce(p, RINGSIDE_LOST_THROTTLED, s->throttled, &stamp);
 	announce(p, RINGSIDE_LOST_CLOCK_REFUSED, p->counts.clock_refused, &stamp);

@@ -176,7 +176,7 @@ static void *thread_reads(void *arg)
 		if (rec.kind == RINGSIDE_SAMPLE && numbered_check(&rec))
 			return (void *)numbered_check(&rec);
 	}
-	return err < 0 ? "error" : NULL;
+	return err < 0 ? (void *)"error" : NULL;
 }
 
 /*
