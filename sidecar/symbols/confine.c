@@ -46,37 +46,15 @@ int confine_to_parent(pid_t parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-/* Permitted, effective and inheritable become exactly these, of those that are there. */
-static int capabilities_keep(const cap_value_t *keep, int n)
+static int capabilities_drop(void)
 {
-	cap_t now = cap_get_proc(), next = cap_init();
-	int err = now && next ? 0 : -ENOMEM;
+	cap_t none = cap_init();
+	int err = none ? 0 : -ENOMEM;
 
-	for (int i = 0; i < n && !err; i++) {
-		cap_flag_value_t have = CAP_CLEAR;
-
-		cap_get_flag(now, keep[i], CAP_PERMITTED, &have);
-		if (have == CAP_SET) {
-			cap_set_flag(next, CAP_PERMITTED, 1, &keep[i], CAP_SET);
-			cap_set_flag(next, CAP_EFFECTIVE, 1, &keep[i], CAP_SET);
-		}
-	}
-	if (!err && cap_set_proc(next))
+	if (!err && cap_set_proc(none))
 		err = -errno;
-	cap_free(now);
-	cap_free(next);
+	cap_free(none);
 	return err;
-}
-
-static bool have_capability(cap_value_t cap)
-{
-	cap_t now = cap_get_proc();
-	cap_flag_value_t have = CAP_CLEAR;
-
-	if (now)
-		cap_get_flag(now, cap, CAP_EFFECTIVE, &have);
-	cap_free(now);
-	return have == CAP_SET;
 }
 
 static int filter_allow(scmp_filter_ctx f, const int *calls, size_t n)
@@ -192,24 +170,6 @@ static int launcher_filter(void)
 	return err;
 }
 
-int confine_launcher(void)
-{
-	static const cap_value_t keep[] = { CAP_SETUID, CAP_SETGID };
-	struct rlimit no_core = { 0, 0 };
-	int err;
-
-	setrlimit(RLIMIT_CORE, &no_core);
-	if (have_capability(CAP_SETUID) && setresuid(WORKER_UID, (uid_t)-1, (uid_t)-1) && errno != EINVAL)
-		return -errno;
-	err = capabilities_keep(keep, 2);
-	if (err)
-		return err;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -errno;
-	/* Sanitizers start threads and write reports; what they test is not this. */
-	return UNDER_SANITIZER ? 0 : launcher_filter();
-}
-
 static bool change_user(void)
 {
 	if (setgroups(0, NULL) && errno != EPERM)
@@ -217,6 +177,22 @@ static bool change_user(void)
 	if (setresgid(WORKER_UID, WORKER_UID, WORKER_UID))
 		return false;
 	return !setresuid(WORKER_UID, WORKER_UID, WORKER_UID);
+}
+
+int confine_launcher(void)
+{
+	struct rlimit no_core = { 0, 0 };
+	int err;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	change_user();		/* where that is not allowed it shares the sidecar's uid, and no right */
+	err = capabilities_drop();
+	if (err)
+		return err;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	/* Sanitizers start threads and write reports; what they test is not this. */
+	return UNDER_SANITIZER ? 0 : launcher_filter();
 }
 
 static void limit(int what, uint64_t value)
@@ -233,7 +209,7 @@ int confine_worker_rights(uint64_t memory, bool *own_uid)
 	int err;
 
 	*own_uid = change_user();
-	err = capabilities_keep(NULL, 0);
+	err = capabilities_drop();
 	if (err)
 		return err;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)

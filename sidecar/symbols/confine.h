@@ -23,8 +23,8 @@ void	confine_descriptors(int keep);
 int	confine_to_parent(pid_t parent);
 
 /*
- * Launcher: keeps SETUID and SETGID where it has them.  Its real uid becomes the worker's, so that it
- * may signal a worker (and the kernel may deliver the parent-death signal) without CAP_KILL.
+ * Launcher: the worker's uid and gid if that is possible, and no capability.  Workers inherit both, so
+ * that it may signal one (and the kernel may deliver the parent-death signal) without CAP_KILL.
  */
 int	confine_launcher(void);
 
