@@ -66,8 +66,9 @@ inside = [s for s in ss if s["stack"] and s["stack"][0].get("type") == "kernel"]
 check(len(ss) > 500, "more than 500 samples: %d" % len(ss))
 check(percent(inside, ss) > 80, "most are in the kernel: %.0f percent" % percent(inside, ss))
 if int(args[0]) < 2:
-    named = [s for s in inside if leaf(s)]
-    check(percent(named, inside) > 99, "kernel frames are named: %.1f percent" % percent(named, inside))
+    late = settled(inside)
+    named = [s for s in late if leaf(s)]
+    check(percent(named, late) > 99, "kernel frames are named: %.1f percent" % percent(named, late))
 check(any("main" in functions(s) for s in inside), "the user part follows the kernel part")
 EOF
 stop_sidecar
