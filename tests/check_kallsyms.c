@@ -72,6 +72,44 @@ START_TEST(addresses_have_names)
 }
 END_TEST
 
+/* Packed when not asked for two seconds; the same names afterwards. */
+START_TEST(packing_changes_no_name)
+{
+	const uint64_t S = 1000000000;
+	size_t n = 0, before;
+	char *big = malloc(200000), want[32];
+	const char *module;
+	struct symbol s;
+
+	for (unsigned int i = 0; i < 3000; i++)
+		n += (size_t)snprintf(big + n, 200000 - n, "%016llx t function_number_%u%s\n",
+				      0xffffffff81000000 + i * 64ull, i, i % 5 ? "" : "\t[mod]");
+	ck_assert_int_eq(kallsyms_create(&k, -1), 0);
+	ck_assert_int_eq(kallsyms_parse(k, big, n), 0);
+	ck_assert(kallsyms_find(k, 0xffffffff81000000, 10 * S, &s, &module));
+	ck_assert(kallsyms_compact(k, 11 * S));
+	before = kallsyms_bytes(k);
+	ck_assert(!kallsyms_compact(k, 12 * S));
+	ck_assert_uint_lt(kallsyms_bytes(k), before);
+	for (unsigned int i = 0; i < 3000; i++) {
+		unsigned int at = i * 1237 % 3000;
+
+		snprintf(want, sizeof(want), "function_number_%u", at);
+		ck_assert(kallsyms_find(k, 0xffffffff81000007 + at * 64ull, 13 * S, &s, &module));
+		ck_assert_str_eq(s.name, want);
+		ck_assert_pstr_eq(module, at % 5 ? NULL : "[mod]");
+	}
+	ck_assert(!kallsyms_compact(k, 20 * S));
+	/* Read anew: raw again. */
+	ck_assert_int_eq(kallsyms_parse(k, text, sizeof(text) - 1), 0);
+	ck_assert(kallsyms_find(k, 0xffffffff81000040, 30 * S, &s, &module));
+	ck_assert_str_eq(s.name, "startup_64");
+	ck_assert(kallsyms_compact(k, 31 * S));
+	kallsyms_destroy(k);
+	free(big);
+}
+END_TEST
+
 START_TEST(hidden_addresses_are_noticed)
 {
 	static const char hidden[] = "0000000000000000 T _text\n0000000000000000 T do_one\n0000000000000000 D data\n";
@@ -137,6 +175,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(t, addresses_have_names, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_test(t, packing_changes_no_name);
 	tcase_add_test(t, hidden_addresses_are_noticed);
 	tcase_add_test(t, code_far_apart);
 	tcase_add_test(t, unknown_address_reads_again_after_ten_seconds);

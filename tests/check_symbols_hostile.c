@@ -177,6 +177,24 @@ START_TEST(tables_of_files_not_used_go_first_and_come_back)
 }
 END_TEST
 
+START_TEST(dwarf_that_is_not_asked_for_goes_and_comes_back)
+{
+	uint64_t at = fixture_symbol("pie", "fix_caller"), then;
+
+	named_open(&n, "pie", NULL);
+	ck_assert_ptr_nonnull(named_ask(&n, at)->file);
+	then = n.file->lines_used_ns;
+	n.file->lines_cost_ns = 10000000;	/* 10 ms: kept for 3 s */
+	ck_assert(budget_expire_lines(n.names.budget, then + 2900000000));
+	ck_assert_ptr_nonnull(n.file->lines);
+	ck_assert(!budget_expire_lines(n.names.budget, then + 3100000000));
+	ck_assert_ptr_null(n.file->lines);
+	ck_assert_ptr_nonnull(n.file->table);
+	ck_assert_ptr_nonnull(named_ask(&n, at)->file);
+	named_close(&n);
+}
+END_TEST
+
 START_TEST(too_many_files_push_out_the_oldest)
 {
 	struct budget *b;
@@ -203,6 +221,7 @@ static Suite *suite(void)
 	tcase_add_test(t, files_cut_anywhere);
 	tcase_add_test(t, unpacking_is_capped);
 	tcase_add_test(t, tables_of_files_not_used_go_first_and_come_back);
+	tcase_add_test(t, dwarf_that_is_not_asked_for_goes_and_comes_back);
 	tcase_add_test(t, too_many_files_push_out_the_oldest);
 	suite_add_tcase(s, t);
 	return s;

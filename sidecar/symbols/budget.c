@@ -9,6 +9,8 @@
 #include "sidecar/symbols/symbol_table.h"
 
 #define BUDGET_BUCKETS 512u
+#define LINES_KEEP_NS 2000000000ull
+#define LINES_KEEP_FACTOR 100u		/* times what loading took: reloading never takes over 1 % of a CPU */
 
 struct budget {
 	uint64_t	 limit;
@@ -158,6 +160,23 @@ void budget_settle(struct budget *b, struct sym_file *f)
 		f->lines_loaded = true;		/* do not try again and again */
 		budget_account(b, f);
 	}
+}
+
+bool budget_expire_lines(struct budget *b, uint64_t now_ns)
+{
+	bool left = false;
+
+	for (struct sym_file *f = b->list.newer; f != &b->list; f = f->newer) {
+		if (!f->lines)
+			continue;
+		if (now_ns - f->lines_used_ns > LINES_KEEP_NS + LINES_KEEP_FACTOR * f->lines_cost_ns) {
+			file_drop_lines(f);
+			budget_account(b, f);
+		} else {
+			left = true;
+		}
+	}
+	return left;
 }
 
 void budget_drop_tables(struct budget *b, struct sym_file *f)

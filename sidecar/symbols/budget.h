@@ -25,6 +25,8 @@ struct sym_file {
 	bool		     is_elf, is_go, no_dwarf;
 	bool		     loaded;		/* table was tried */
 	bool		     lines_loaded;
+	uint64_t	     lines_used_ns;	/* monotonic, when they were asked last */
+	uint64_t	     lines_cost_ns;	/* what loading them took */
 	struct symbol_table *table;
 	bool		     is_jit;
 	struct perf_map	    *jit;
@@ -45,6 +47,11 @@ struct sym_file *budget_find(struct budget *b, uint32_t id);
 void	budget_forget(struct budget *b, uint32_t id);
 /* After f's tables changed: takes its new size; drops tables of others, then f's lines, to keep the limit. */
 void	budget_settle(struct budget *b, struct sym_file *f);
+/*
+ * Each address is asked once, so that DWARF, by far the largest, is hardly used after the start: what was
+ * not asked for a while goes, later the dearer it is to load.  True when some is left.
+ */
+bool	budget_expire_lines(struct budget *b, uint64_t now_ns);
 /* The tables of f are built anew when they are asked for. */
 void	budget_drop_tables(struct budget *b, struct sym_file *f);
 size_t	budget_bytes(const struct budget *b);

@@ -119,6 +119,7 @@ static const int worker_calls[] = {
 	SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex), SCMP_SYS(exit),
 	SCMP_SYS(exit_group), SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
+	SCMP_SYS(ppoll),
 };
 
 /* What only an intruder would call ends the process; other mistakes are answered EPERM. */

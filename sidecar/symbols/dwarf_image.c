@@ -28,6 +28,33 @@ static int section_load(const struct elf_file *e, const struct elf_part *part, s
 	return err;
 }
 
+/* What a section takes unpacked; a header that cannot be read shows when it is loaded. */
+static uint64_t section_size(const struct elf_file *e, const struct elf_part *part)
+{
+	Elf64_Chdr wide;
+	Elf32_Chdr narrow;
+
+	if (!part->compressed)
+		return part->size;
+	if (e->is64)
+		return source_read(&e->src, part->offset, &wide, sizeof(wide)) ? 0 : wide.ch_size;
+	return source_read(&e->src, part->offset, &narrow, sizeof(narrow)) ? 0 : narrow.ch_size;
+}
+
+/* Known before anything is unpacked in vain. */
+static bool fits(const struct elf_file *e, size_t max)
+{
+	uint64_t left = max, size;
+
+	for (int i = 0; i < ELF_DEBUG_PARTS; i++) {
+		size = section_size(e, &e->debug[i]);
+		if (size > left)
+			return false;
+		left -= size;
+	}
+	return true;
+}
+
 /* Names one behind another, the empty one first; bytes used. */
 static uint32_t names_lay(struct section *s, char *names)
 {
@@ -102,6 +129,8 @@ int dwarf_image_make(const struct elf_file *e, size_t max, char **out, size_t *o
 	*out = NULL;
 	if (!e->debug[ELF_DEBUG_INFO].size || !e->debug[ELF_DEBUG_ABBREV].size)
 		return -ENOENT;
+	if (!fits(e, max))
+		return -EFBIG;
 	for (int i = 0; i < ELF_DEBUG_PARTS && !err; i++) {
 		if (!e->debug[i].size)
 			continue;

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include "sidecar/symbols/kallsyms.h"
+#include "sidecar/symbols/name_pack.h"
 
 #define KALLSYMS_MAX (1u << 20)
 #define KALLSYMS_NAMES_MAX (64u << 20)
 #define KALLSYMS_CHUNK 65536u
 #define KALLSYMS_AGAIN_NS 10000000000ull
+#define KALLSYMS_IDLE_NS 2000000000ull	/* not asked for so long: names are packed */
 /*
  * There are no sizes.  A function ends where the next one starts; behind the last one, and behind code
  * of modules and programs that we may not know the neighbours of, it ends after these many bytes.
@@ -32,7 +34,10 @@ struct kallsyms {
 	uint32_t    *addr32, *name;
 	char	    *names;
 	uint32_t     names_used, names_room;
+	struct name_pack *packed;	/* instead of name and names */
+	bool	     stays_raw;		/* packing failed */
 	uint64_t     read_ns;		/* when; 0 never */
+	uint64_t     used_ns;
 	uint32_t     zeros;		/* symbols without an address */
 	char	     found[1024], module[128];
 };
@@ -53,6 +58,9 @@ static void kallsyms_drop(struct kallsyms *k)
 	free(k->addr32);
 	free(k->name);
 	free(k->names);
+	name_pack_destroy(k->packed);
+	k->packed = NULL;
+	k->stays_raw = false;
 	k->s = NULL;
 	k->addr64 = NULL;
 	k->addr32 = k->name = NULL;
@@ -295,7 +303,9 @@ static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out, const 
 			high = mid;
 	}
 	start = k->base + (k->addr64 ? k->addr64[low] : k->addr32[low]);
-	name = k->names + k->name[low];
+	name = k->packed ? name_pack_get(k->packed, low) : k->names + k->name[low];
+	if (!name)
+		return false;
 	tab = strchr(name, '\t');
 	room = tab ? KALLSYMS_MODULE_SIZE : KALLSYMS_CORE_SIZE;
 	end = start + room < start ? UINT64_MAX : start + room;
@@ -320,12 +330,30 @@ static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out, const 
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct symbol *out,
 		   const char **module)
 {
+	k->used_ns = now_ns;
 	if (lookup(k, addr, out, module))
 		return true;
 	if (k->fd < 0 || (k->read_ns && now_ns - k->read_ns < KALLSYMS_AGAIN_NS))
 		return false;
 	k->read_ns = now_ns ? now_ns : 1;
 	return !read_all(k) && lookup(k, addr, out, module);
+}
+
+bool kallsyms_compact(struct kallsyms *k, uint64_t now_ns)
+{
+	if (!k->n || k->packed || k->stays_raw)
+		return false;
+	if (now_ns - k->used_ns < KALLSYMS_IDLE_NS)
+		return true;
+	k->stays_raw = name_pack_create(&k->packed, k->names, k->name, k->n);
+	if (k->stays_raw)
+		return false;
+	free(k->names);
+	free(k->name);
+	k->names = NULL;
+	k->name = NULL;
+	k->names_room = k->names_used = 0;
+	return false;
 }
 
 bool kallsyms_hidden(const struct kallsyms *k)
@@ -335,8 +363,12 @@ bool kallsyms_hidden(const struct kallsyms *k)
 
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
-	return k ? sizeof(*k) + k->names_room + k->n * (sizeof(*k->name) +
-		(k->addr64 ? sizeof(*k->addr64) : sizeof(*k->addr32))) : 0;
+	size_t each;
+
+	if (!k)
+		return 0;
+	each = (k->name ? sizeof(*k->name) : 0) + (k->addr64 ? sizeof(*k->addr64) : sizeof(*k->addr32));
+	return sizeof(*k) + k->names_room + k->n * each + name_pack_bytes(k->packed);
 }
 
 uint32_t kallsyms_count(const struct kallsyms *k)

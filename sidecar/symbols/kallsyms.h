@@ -17,6 +17,11 @@ bool	kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct sy
 		      const char **module);
 /* kptr_restrict: there are symbols, but every address reads as zero. */
 bool	kallsyms_hidden(const struct kallsyms *k);
+/*
+ * Packs the names to a third when nobody has asked for two seconds; each name then costs some
+ * microseconds.  True: call again later.
+ */
+bool	kallsyms_compact(struct kallsyms *k, uint64_t now_ns);
 size_t	kallsyms_bytes(const struct kallsyms *k);
 uint32_t kallsyms_count(const struct kallsyms *k);
 /* The table from text in memory; what find does after reading. */

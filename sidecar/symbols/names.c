@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shm/ringside.h"
 #include "sidecar/symbols/demangle.h"
@@ -11,6 +12,14 @@
 #include "sidecar/symbols/perf_map.h"
 
 #define JIT_AGAIN_NS 1000000000ull	/* a perf map is looked at again at most this often */
+
+uint64_t names_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 int sym_file_source(const struct sym_file *f, struct file_io *io, struct source *out)
 {
@@ -75,6 +84,7 @@ static void file_load(struct names_context *c, struct sym_file *f)
 
 static void file_load_lines(struct names_context *c, struct sym_file *f)
 {
+	uint64_t before = names_now();
 	struct elf_pair *p;
 
 	f->lines_loaded = true;
@@ -84,6 +94,8 @@ static void file_load_lines(struct names_context *c, struct sym_file *f)
 	if (p && dwarf_lines_create(&f->lines, &p->e, c->dwarf_max) && p->has_debug)
 		dwarf_lines_create(&f->lines, &p->debug, c->dwarf_max);
 	free(p);
+	f->lines_used_ns = names_now();
+	f->lines_cost_ns = f->lines_used_ns - before;
 	budget_settle(c->budget, f);
 }
 
@@ -140,8 +152,10 @@ void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *
 		}
 		answer_names_add(a, levels, count);
 	}
-	if (f->lines)
+	if (f->lines) {
+		f->lines_used_ns = names_now();
 		budget_settle(c->budget, f);
+	}
 }
 
 void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t now_ns,

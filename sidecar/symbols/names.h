@@ -21,6 +21,7 @@ void	names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint6
 			struct answer *a);
 void	names_of_jit(struct names_context *c, struct sym_file *f, const uint64_t *addr, uint32_t n,
 		     uint64_t now_ns, struct answer *a);
+uint64_t names_now(void);	/* monotonic */
 /* Where the bytes of f are. */
 int	sym_file_source(const struct sym_file *f, struct file_io *io, struct source *out);
 

@@ -9,7 +9,7 @@
 #define TABLE_PARTS 4u
 #define TABLE_MAX_SYMBOLS (2u << 20)
 #define TABLE_NAMES_MAX (128ull << 20)	/* string table that is read at all */
-#define TABLE_NAMES_KEEP (128u << 10)	/* smaller ones stay in memory */
+#define TABLE_NAMES_KEEP 4096u		/* smaller ones stay in memory */
 #define TABLE_CHUNK 1024u		/* symbols read at a time */
 #define TABLE_LOOK_BACK 16u		/* symbols that may be nested in the one looked for */
 

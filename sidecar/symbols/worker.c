@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sidecar/symbols/answer.h"
@@ -18,6 +18,7 @@
 #include "sidecar/symbols/worker.h"
 
 #define WORKER_TELL_BYTES 65536u	/* heap is told again when it has changed by that much */
+#define WORKER_TIDY_NS 1000000000ull
 #define WORKER_TRANSIENT (512ull << 20)	/* address space for what is being unpacked */
 
 struct request {
@@ -34,6 +35,8 @@ struct worker {
 	struct answer	    *answer;
 	uint32_t	     info_flags;
 	uint64_t	     told;
+	uint64_t	     tidied_ns;
+	bool		     untidy;	/* there is something that goes when it is not used */
 	size_t		     held;	/* table bytes when memory was trimmed last */
 	uint8_t		     buf[sizeof(struct wire_request) + WIRE_IMAGE_MAX];
 };
@@ -48,14 +51,6 @@ static void worker_send(void *arg, const void *buf, size_t n)
 	} while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		_exit(0);	/* nobody is there to answer */
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int take_fd(struct msghdr *m)
@@ -266,12 +261,13 @@ static void query(struct worker *w, struct request *r)
 			return;
 		}
 	}
+	w->untidy = true;
 	answer_names_begin(w->answer, r->h.file_id, r->h.seq);
 	if (!file) {
-		names_of_kernel(w->kernel, addr, n, now_ns(), w->answer);
+		names_of_kernel(w->kernel, addr, n, names_now(), w->answer);
 		flags = w->kernel && kallsyms_hidden(w->kernel) ? WIRE_KPTR : 0;
 	} else if (file->is_jit) {
-		names_of_jit(&w->names, file, addr, n, now_ns(), w->answer);
+		names_of_jit(&w->names, file, addr, n, names_now(), w->answer);
 	} else {
 		names_of_file(&w->names, file, addr, n, w->answer);
 	}
@@ -331,13 +327,39 @@ static void tell_memory(struct worker *w, bool first)
 	answer_plain(w->answer, SYM_INFO, 0, 0, w->info_flags, heap);
 }
 
+static void tidy(struct worker *w)
+{
+	uint64_t now = names_now();
+
+	if (!w->untidy || now - w->tidied_ns < WORKER_TIDY_NS)
+		return;
+	w->tidied_ns = now;
+	w->untidy = budget_expire_lines(w->names.budget, now);
+	if (w->kernel)
+		w->untidy |= kallsyms_compact(w->kernel, now);
+}
+
+/* Waits for a request; wakes by itself only while there is something to tidy up. */
+static void wait_for_request(struct worker *w)
+{
+	struct pollfd p = { .fd = w->sock, .events = POLLIN };
+	struct timespec second = { .tv_sec = 1, .tv_nsec = 1000000 };
+
+	while (w->untidy && ppoll(&p, 1, &second, NULL) == 0) {
+		tidy(w);
+		tell_memory(w, false);
+	}
+}
+
 /* Files that wait one behind another are looked at in one batch. */
 static void turn(struct worker *w)
 {
 	struct request adds[INSPECT_BATCH], r;
 	unsigned int n = 0;
-	bool more = receive(w, &r, 0);
+	bool more;
 
+	wait_for_request(w);
+	more = receive(w, &r, 0);
 	while (more && r.h.kind == WIRE_ADD_FILE) {
 		adds[n++] = r;
 		more = n < INSPECT_BATCH && receive(w, &r, MSG_DONTWAIT);
@@ -346,6 +368,7 @@ static void turn(struct worker *w)
 		add_files(w, adds, n);
 	if (more)
 		serve(w, &r);
+	tidy(w);
 	tell_memory(w, false);
 }
 
