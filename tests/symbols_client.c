@@ -12,10 +12,11 @@
 #include "tests/symbols_fixtures.h"
 
 struct symbols_client c;
+uint64_t hang_ns;
 
 void begin(enum symbols_io io)
 {
-	struct symbols_options o = { .io = io, .memory_limit = 32 << 20 };
+	struct symbols_options o = { .io = io, .memory_limit = 32 << 20, .hang_ns = hang_ns };
 
 	ck_assert_int_eq(symbols_launcher_start(&c.launcher), 0);
 	ck_assert_int_eq(symbols_create(&c.s, &c.launcher, &o), 0);

@@ -16,6 +16,7 @@ struct symbols_client {
 	char			buf[SYMBOLS_MESSAGE_MAX];
 };
 extern struct symbols_client c;
+extern uint64_t hang_ns;		/* option for begin(); 0 the default */
 
 void	begin(enum symbols_io io);
 void	end(void);

@@ -29,14 +29,30 @@
 #define UNDER_SANITIZER 0
 #endif
 
+/* Where a container's filter does not know close_range(). */
+static void close_one_by_one(int from, int to)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur > 65536)
+		r.rlim_cur = 65536;
+	for (int fd = from; fd <= to && fd < (int)r.rlim_cur; fd++)
+		close(fd);
+}
+
+static void close_from_to(int from, int to)
+{
+	if (from <= to && syscall(SYS_close_range, from, to, 0u))
+		close_one_by_one(from, to);
+}
+
 void confine_descriptors(int keep)
 {
 	for (int fd = 0; fd < keep && fd < 3; fd++)
 		if (!UNDER_SANITIZER || fd != 2)	/* its report */
 			close(fd);
-	if (keep > 3)
-		syscall(SYS_close_range, 3u, (unsigned int)keep - 1, 0u);
-	syscall(SYS_close_range, keep > 2 ? (unsigned int)keep + 1 : 3u, ~0u, 0u);
+	close_from_to(3, keep - 1);
+	close_from_to(keep > 2 ? keep + 1 : 3, INT32_MAX);
 }
 
 int confine_to_parent(pid_t parent)

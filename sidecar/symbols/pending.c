@@ -13,6 +13,7 @@ void pending_list_init(struct pending_list *l)
 	l->first = NULL;
 	l->last = &l->first;
 	l->n = 0;
+	l->bytes = 0;
 }
 
 void pending_push(struct pending_list *l, struct pending *p)
@@ -21,6 +22,7 @@ void pending_push(struct pending_list *l, struct pending *p)
 	*l->last = p;
 	l->last = &p->next;
 	l->n++;
+	l->bytes += p->len;
 }
 
 struct pending *pending_pop(struct pending_list *l)
@@ -33,6 +35,7 @@ struct pending *pending_pop(struct pending_list *l)
 	if (!l->first)
 		l->last = &l->first;
 	l->n--;
+	l->bytes -= p->len;
 	return p;
 }
 

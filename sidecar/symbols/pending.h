@@ -30,6 +30,7 @@ struct pending {
 struct pending_list {
 	struct pending	*first, **last;
 	uint32_t	 n;
+	size_t		 bytes;		/* payload */
 };
 
 void	pending_list_init(struct pending_list *l);

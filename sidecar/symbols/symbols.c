@@ -18,9 +18,11 @@
 #include "sidecar/symbols/symbols.h"
 #include "sidecar/symbols/wire.h"
 
-#define QUEUE_MAX 1024u			/* requests waiting or sent */
+#define QUEUE_MAX 4096u			/* requests waiting or sent, and */
+#define QUEUE_MAX_BYTES (2u << 20)	/* their payload */
 #define SENT_MAX 256u			/* of them sent: what a dying worker takes along */
-#define HANG_NS 3000000000ull		/* one request may keep the worker that long */
+/* A worker on a CPU with a tight quota is slow, not hung: a first read of kallsyms takes 60 ms of CPU. */
+#define HANG_NS 5000000000ull
 #define STATUS_WAIT_NS 200000000ull	/* how long the launcher may take to say how a worker died */
 #define BACKOFF_FIRST_NS 100000000ull
 #define BACKOFF_MAX_NS 10000000000ull
@@ -130,7 +132,8 @@ static void spawn_when_due(struct symbols *s, uint64_t now)
 
 /*
  * The worker is dead and we know how.  Whoever it was busy with is suspected, unless somebody else
- * killed it (an administrator, the OOM killer): two such deaths and the file is not parsed any more.
+ * killed it (an administrator, the OOM killer): after one such death the file's DWARF is left alone,
+ * after two the file is not parsed any more.
  */
 static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 {
@@ -138,7 +141,7 @@ static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 	bool healthy = now - s->spawn_ns > HEALTHY_NS;
 
 	if (head && head->h.file_id != SYMBOLS_KERNEL_FILE && (by_itself || s->killed))
-		strikes_add(&s->strikes, head->h.file_id, s->killed ? STRIKES_REFUSE : 1);
+		strikes_add(&s->strikes, head->h.file_id, 1);
 	if (head && strikes_of(&s->strikes, head->h.file_id) >= STRIKES_REFUSE)
 		orphan(s, pending_pop(&s->sent), VERDICT_REFUSED);
 	orphan_all(s, &s->sent, VERDICT_GONE);
@@ -243,7 +246,7 @@ static void worker_look_after(struct symbols *s, uint64_t now)
 {
 	while (s->state != WORKER_NEVER && launcher_receive(s))
 		;
-	if (s->state == WORKER_UP && s->sent.n && now - s->head_ns > HANG_NS)
+	if (s->state == WORKER_UP && s->sent.n && now - s->head_ns > s->o.hang_ns)
 		worker_kill(s);
 	if (s->state == WORKER_ENDING && (s->died || now - s->spawn_ns > STATUS_WAIT_NS)) {
 		bool by_itself = !s->died || s->by_itself;
@@ -260,7 +263,8 @@ static int enqueue(struct symbols *s, struct pending *p)
 {
 	if (!p)
 		return -ENOMEM;
-	if (s->waiting.n + s->sent.n >= QUEUE_MAX && p->h.kind != WIRE_FORGET) {
+	if (p->h.kind != WIRE_FORGET && (s->waiting.n + s->sent.n >= QUEUE_MAX ||
+	    s->waiting.bytes + s->sent.bytes + p->len > QUEUE_MAX_BYTES)) {
 		pending_destroy(p);
 		return -EAGAIN;
 	}
@@ -498,6 +502,8 @@ int symbols_create(struct symbols **out, struct symbols_launcher *l, const struc
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
+	if (!s->o.hang_ns)
+		s->o.hang_ns = HANG_NS;
 	s->launcher = l;
 	s->sock = s->kallsyms_fd = -1;
 	pending_list_init(&s->waiting);

@@ -321,6 +321,8 @@ static void tell_memory(struct worker *w, bool first)
 	w->held = held;
 	m = mallinfo2();
 	heap = m.uordblks + m.hblkhd;
+	if (!heap)	/* another allocator, a sanitizer's, which tells nothing */
+		heap = held + sizeof(*w);
 	if (!first && heap - w->told + WORKER_TELL_BYTES < 2 * WORKER_TELL_BYTES)
 		return;
 	w->told = heap;
