@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "shm/arena.h"
+#include "shm/ring_atomic.h"
 #include "shm/ring_layout.h"
 #include "shm/ringside.h"
 
@@ -84,12 +85,35 @@ int	 ring_file_open(struct ring_file *f, const struct ringside_options *o);
 void	 ring_file_close(struct ring_file *f);
 /* Copies; -EBADMSG when the file is not that long any more. */
 int	 ring_file_read(const struct ring_file *f, uint64_t off, void *dst, size_t len);
-int	 ring_file_tail(const struct ring_file *f, uint64_t *tail);
-/* After the copies that it judges. */
-int	 ring_file_intent(const struct ring_file *f, uint64_t *intent);
+int	 ring_file_pread_tail(const struct ring_file *f, uint64_t *tail);
+int	 ring_file_pread_intent(const struct ring_file *f, uint64_t *intent);
 int	 ring_file_state(const struct ring_file *f, uint32_t *state);
 /* -EBADMSG when the size is not that of open. */
 int	 ring_file_check_size(const struct ring_file *f);
+
+static inline const struct ring_header *ring_file_header(const struct ring_file *f)
+{
+	return (const struct ring_header *)(const void *)f->map;
+}
+
+/* Once a record each, so inline. */
+static inline int ring_file_tail(const struct ring_file *f, uint64_t *tail)
+{
+	if (f->paranoid)
+		return ring_file_pread_tail(f, tail);
+	*tail = ring_published(&ring_file_header(f)->tail);
+	return 0;
+}
+
+/* After the copies that it judges. */
+static inline int ring_file_intent(const struct ring_file *f, uint64_t *intent)
+{
+	if (f->paranoid)
+		return ring_file_pread_intent(f, intent);
+	*intent = ring_announced(&ring_file_header(f)->intent);
+	return 0;
+}
+
 /* Buffers for the geometry of r->f; drops what was cached of another file. */
 int	 ring_reader_prepare(struct ringside *r);
 

@@ -186,11 +186,6 @@ void ring_file_close(struct ring_file *f)
 
 /* --- reading ------------------------------------------------------------------------------------- */
 
-static const struct ring_header *header(const struct ring_file *f)
-{
-	return (const struct ring_header *)(const void *)f->map;
-}
-
 static int read_fully(int fd, void *dst, size_t len, uint64_t off)
 {
 	ssize_t n;
@@ -213,27 +208,18 @@ int ring_file_read(const struct ring_file *f, uint64_t off, void *dst, size_t le
 	return 0;
 }
 
-int ring_file_tail(const struct ring_file *f, uint64_t *tail)
+int ring_file_pread_tail(const struct ring_file *f, uint64_t *tail)
 {
-	int err = 0;
+	int err = read_fully(f->fd, tail, sizeof(*tail), offsetof(struct ring_header, tail));
 
-	if (f->paranoid) {
-		err = read_fully(f->fd, tail, sizeof(*tail), offsetof(struct ring_header, tail));
-		ring_fence_copied();
-	} else {
-		*tail = ring_published(&header(f)->tail);
-	}
+	ring_fence_copied();
 	return err;
 }
 
-int ring_file_intent(const struct ring_file *f, uint64_t *intent)
+int ring_file_pread_intent(const struct ring_file *f, uint64_t *intent)
 {
-	if (f->paranoid) {
-		ring_fence_copied();
-		return read_fully(f->fd, intent, sizeof(*intent), offsetof(struct ring_header, intent));
-	}
-	*intent = ring_announced(&header(f)->intent);
-	return 0;
+	ring_fence_copied();
+	return read_fully(f->fd, intent, sizeof(*intent), offsetof(struct ring_header, intent));
 }
 
 int ring_file_state(const struct ring_file *f, uint32_t *state)
@@ -244,7 +230,7 @@ int ring_file_state(const struct ring_file *f, uint32_t *state)
 		err = read_fully(f->fd, state, sizeof(*state), offsetof(struct ring_header, state));
 		ring_fence_copied();
 	} else {
-		*state = ring_state_load(&header(f)->state);
+		*state = ring_state_load(&ring_file_header(f)->state);
 	}
 	return err;
 }

@@ -20,7 +20,7 @@
  *
  *  0        4      6      8        12       16
  *  +--------+------+------+--------+--------+---------------- - -
- *  | len    | type | flags| seq    | crc    | payload, len bytes, then zeroes up to 16
+ *  | len    | type | flags| seq    | crc    | payload, len bytes, then up to 15 of anything
  *  +--------+------+------+--------+--------+---------------- - -
  *  '---- word 0 ---------''---- word 1 -----'
  *
