@@ -161,6 +161,12 @@ static void file_answer(struct pipeline_names *n, const struct sym_answer *a)
 
 	if (!f)
 		return;
+	if (!process_file_confirm(n->processes, f, a->gnu_build_id)) {
+		if (n->symbols)
+			symbols_forget(n->symbols, f->id);
+		publisher_file_changed(n->publisher, a->file_id, true);
+		return;
+	}
 	again = f->state == FILE_READY;
 	set_build_id(f, a);
 	set_segments(f, a);

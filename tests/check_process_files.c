@@ -256,6 +256,30 @@ START_TEST(a_build_id_alone_is_shared_only_among_files_that_root_owns)
 }
 END_TEST
 
+START_TEST(a_namesake_with_another_build_id_is_not_taken_for_the_file)
+{
+	static const char right[] = "abababababababababababababababababababab";
+	struct image *i;
+	struct file *f;
+
+	forked(10, 1, 1, 0, 0, 0, 5);
+	mapped_id(10, 10, 0x1000, 0x1000, 0xab, "/bin/sh");
+	i = sample(10, 1, 1, 20, "sh", 0x1010);
+	f = image_find(i, 0x1000)->file;
+	ck_assert_str_eq(f->build_id, right);	/* known though the file may never be seen */
+	ck_assert_int_eq(f->state, FILE_OPENING);
+	file_answer(DOOR_FILE, i, f, 0, 4096, 77, 0, -1);
+	ck_assert_int_eq(f->state, FILE_SENT);
+	ck_assert(process_file_confirm(table, f, right));
+	ck_assert_int_eq(f->state, FILE_SENT);
+	ck_assert(!process_file_confirm(table, f, "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"));
+	ck_assert_int_eq(f->state, FILE_FAILED);
+	ck_assert(!process_file_confirm(table, f, NULL));
+	ck_assert_str_eq(f->build_id, right);
+	image_put(table, i);
+}
+END_TEST
+
 static struct { unsigned calls; struct file *file; enum mapping_kind kind; bool debug; } given;
 
 static void on_file(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug)
@@ -431,6 +455,7 @@ Suite *files_suite(void)
 	tcase_add_test(tc, a_build_id_from_an_event_is_joined_with_the_identity_that_a_reading_tells);
 	tcase_add_test(tc, an_exec_gives_its_first_mapping_a_device_and_an_inode);
 	tcase_add_test(tc, a_build_id_alone_is_shared_only_among_files_that_root_owns);
+	tcase_add_test(tc, a_namesake_with_another_build_id_is_not_taken_for_the_file);
 	tcase_add_test(tc, a_sampled_file_is_opened_once_and_handed_over_once);
 	tcase_add_test(tc, a_file_opened_by_name_must_have_the_size_and_time_that_were_mapped);
 	tcase_add_test(tc, generated_code_gets_the_perf_map_of_its_process);

@@ -46,4 +46,6 @@ const struct answer_map *find_map(const struct answer *a, const char *path);
 const struct answer_map *find_exec_of(const struct answer *a, const char *base_name);
 void	ck_assert_bytes(const struct answer *a, enum answer_tag tag, const char *want);
 
+void	add_extra_tests(TCase *tc);	/* root_door_extra.c */
+
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUILD_ID_GNU 1			/* enum ringside_build_id_kind */
+
 static uint32_t identity_hash(uint32_t major, uint32_t minor, uint64_t inode)
 {
 	uint64_t h = (inode ^ ((uint64_t)major << 40) ^ ((uint64_t)minor << 20)) * 0x9e3779b97f4a7c15ull;
@@ -60,7 +62,7 @@ static bool contradicts(const struct file_own *fo, const struct file_key *k)
 		return true;
 	if (k->build_id && f->expect_build_id && strcmp(k->build_id, f->expect_build_id))
 		return true;
-	return k->build_id && f->build_id && f->build_id_kind == 1 && strcmp(k->build_id, f->build_id);
+	return k->build_id && f->build_id && f->build_id_kind == BUILD_ID_GNU && strcmp(k->build_id, f->build_id);
 }
 
 static struct file *find_by_identity(struct process_table *t, const struct file_key *k)
@@ -193,6 +195,11 @@ static void learn(struct file_own *fo, const struct file_key *k)
 		fo->generation = k->generation;
 	if (k->build_id && !fo->f.expect_build_id)
 		fo->f.expect_build_id = strdup(k->build_id);
+	/* Shown even when the file can never be opened: a backend may have it. */
+	if (k->build_id && !fo->f.build_id) {
+		fo->f.build_id = strdup(k->build_id);
+		fo->f.build_id_kind = BUILD_ID_GNU;
+	}
 }
 
 static void link_identity(struct process_table *t, struct file_own *fo)
@@ -282,6 +289,15 @@ void file_rename(struct process_table *t, struct file *f, const char *path, size
 	free(f->path);
 	f->path = copy;
 	link_path(t, fo);
+}
+
+bool process_file_confirm(struct process_table *t, struct file *f, const char *gnu_build_id)
+{
+	if (!f->expect_build_id || (gnu_build_id && !strcmp(gnu_build_id, f->expect_build_id)))
+		return true;
+	f->state = FILE_FAILED;
+	file_own(f)->retry_ns = t->now_ns + NS_PER_S;
+	return false;
 }
 
 struct file *file_by_id(struct process_table *t, uint32_t id)

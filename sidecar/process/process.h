@@ -151,6 +151,12 @@ void	process_set_file_fn(struct process_table *t, process_file_fn fn, void *arg)
 /* The worker wants a debug file for f; the door looks for it (by build id, by link) and opens it. */
 void	process_want_debug(struct process_table *t, struct file *f, const char *gnu_build_id, const char *debug_link);
 struct file *process_file(struct process_table *t, uint32_t file_id);	/* NULL when forgotten */
+/*
+ * Is the file that was opened the one that was mapped?  No, when the kernel told the mapped file's build
+ * id and the worker found another or none in the one opened by name: then its names are a stranger's,
+ * so forget it at the worker; f is FILE_FAILED now, and tried again through another process.
+ */
+bool	process_file_confirm(struct process_table *t, struct file *f, const char *gnu_build_id);
 /* The worker forgot it (restart): open it again on next use. */
 void	process_reopen_file(struct process_table *t, struct file *f);
 void	process_set_file_free_fn(struct process_table *t, void (*fn)(void *arg, struct file *f), void *arg);
