@@ -432,11 +432,12 @@ def main():
     a.slow_seconds = 8 if a.long else 3
     if os.geteuid():
         sys.exit("bench: needs root, to sample the machine")
+    build = os.path.abspath(a.build)
     os.chdir("/")
     shm = tempfile.mkdtemp(prefix="ringside-bench.", dir="/dev/shm")
     print("load before: %.2f (ratios suffer above 0.5)" % others_load(), flush=True)
     try:
-        b = Bench(os.path.abspath(a.build), shm)
+        b = Bench(build, shm)
         for name, row in ROWS:
             if a.only and name not in a.only.split(","):
                 continue
