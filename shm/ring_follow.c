@@ -73,7 +73,10 @@ int ring_follow(struct ringside *r)
 	if (err <= 0)
 		return err;
 	err = ring_file_open(&f, &r->options);
-	if (err == -ENOENT)
-		return 0;
-	return err ? err : go_over(r, &f);
+	if (!err)
+		return go_over(r, &f);
+	/* Planted, or not there yet: what we hold is as good as before, and the path is looked at again.
+	 * Not so when the writer itself sent us on, or when a newer format has taken over. */
+	r->replaced = false;
+	return err == -ENOTSUP || (state == RING_SUPERSEDED && err != -ENOENT) ? err : 0;
 }

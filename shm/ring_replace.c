@@ -94,6 +94,23 @@ static bool writer_alive(int fd)
 	return !fcntl(fd, F_OFD_GETLK, &fl) && fl.l_type != F_UNLCK;
 }
 
+/* A ring of another user: planted, or somebody's who runs a writer there right now. */
+static int check_foreign(const struct ring_writer *w, const struct stat *st)
+{
+	int fd, err = 0;
+
+	if (!S_ISREG(st->st_mode))
+		return 0;
+	fd = openat(w->dirfd, w->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (has_magic(fd) && writer_alive(fd))
+		err = ring_fail(-EBUSY, "create: on %s: a live writer of uid %lu holds it; stop that one or "
+				"choose another ring", w->name, (unsigned long)st->st_uid);
+	close(fd);
+	return err;
+}
+
 /*
  * What stands at the path and is ours but no ring is somebody's mistake in --ring: refuse to destroy it.
  * What belongs to somebody else was planted: it goes, and nothing in it is believed.
@@ -107,7 +124,7 @@ int ring_predecessor_open(struct ring_writer *w, struct ring_predecessor *p)
 	if (fstatat(w->dirfd, w->name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : ring_fail(-errno, "create: on %s: %s", w->name, strerror(errno));
 	if (st.st_uid != geteuid())
-		return 0;
+		return check_foreign(w, &st);
 	fd = S_ISREG(st.st_mode) ? openat(w->dirfd, w->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	if (fd < 0 || !has_magic(fd)) {
 		if (fd >= 0)

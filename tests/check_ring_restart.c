@@ -305,6 +305,48 @@ START_TEST(vanished_file_stays_readable)
 }
 END_TEST
 
+/* What somebody planted at the path does not take readers away from a writer that lives. */
+START_TEST(unacceptable_newcomers_are_not_followed)
+{
+	uint16_t major = 9;
+	struct ringside_record rec;
+	struct ringside *r;
+	int fd;
+
+	fixture_create(0, 0, 0);
+	r = fixture_open(PARANOID, true);
+	put_range(0, 10);
+	ck_assert_int_eq(rename(fx.path, in_dir("other")), 0);
+	fd = open(fx.path, O_RDWR | O_CREAT, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_uint_eq(drain(r).samples, 10);
+	ck_assert_int_ge(ringside_wait(r, 150), 0);
+	put_range(10, 15);
+	ck_assert_uint_eq(drain(r).samples, 5);
+	/* a newer format, on the other hand, is the end of the road, and says so */
+	ck_assert_int_eq(write(fd, fx.w->map, fx.w->map_bytes), (ssize_t)fx.w->map_bytes);
+	ck_assert_int_eq(pwrite(fd, &major, 2, 0xc), 2);
+	close(fd);
+	ck_assert_int_eq(ringside_wait(r, 500), 1);
+	ck_assert_int_eq(ringside_next(r, &rec), -ENOTSUP);
+	ringside_close(r);
+}
+END_TEST
+
+START_TEST(live_writer_of_another_user_is_respected)
+{
+	fixture_create(0, 0, 0);
+	if (geteuid()) {
+		fprintf(stderr, "skipped: live_writer_of_another_user: needs root for chown\n");
+		return;
+	}
+	ck_assert_int_eq(chown(fx.path, 4242, 4242), 0);
+	ck_assert_int_eq(unlink(in_dir("ring.lock")), 0);
+	ck_assert_int_eq(create_error(fx.path), -EBUSY);
+	ck_assert_msg(strstr(ring_writer_error(), "4242") != NULL, "%s", ring_writer_error());
+}
+END_TEST
+
 /* --- post mortem and memory ---------------------------------------------------------------------- */
 
 START_TEST(previous_ring_is_kept_readable_and_then_removed)
@@ -453,6 +495,8 @@ Suite *restart_suite(void)
 	tcase_add_loop_test(tc, missed_restarts_are_counted_exactly, 0, 2);
 	tcase_add_test(tc, no_follow_stays);
 	tcase_add_loop_test(tc, silent_replacement_is_followed, 0, 2);
+	tcase_add_loop_test(tc, unacceptable_newcomers_are_not_followed, 0, 2);
+	tcase_add_test(tc, live_writer_of_another_user_is_respected);
 	tcase_add_loop_test(tc, vanished_file_stays_readable, 0, 2);
 	tcase_add_loop_test(tc, previous_ring_is_kept_readable_and_then_removed, 0, 4);
 	tcase_add_loop_test(tc, pinned_file_gives_its_memory_back, 0, 2);
