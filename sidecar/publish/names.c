@@ -14,13 +14,20 @@
 
 #define NAMES_MIN_SLOTS 1024u
 #define NAMES_MAX_LEVELS 64u
+#define NAMES_TALLIES 4096u		/* power of two */
 
 struct names {
 	struct named	**slots;
 	uint32_t	 n_slots;	/* power of two */
 	uint32_t	 n;
 	size_t		 bytes, limit;
+	uint32_t	 tally[NAMES_TALLIES];	/* entries of all files of that residue */
 };
+
+static uint32_t *tally_of(struct names *t, uint32_t file_id)
+{
+	return &t->tally[file_id & (NAMES_TALLIES - 1)];
+}
 
 static uint32_t slot_of(const struct names *t, uint32_t file_id, uint64_t address)
 {
@@ -67,6 +74,7 @@ static size_t entry_bytes(const struct named *e)
 static void entry_free(struct names *t, struct named *e)
 {
 	t->bytes -= entry_bytes(e);
+	--*tally_of(t, e->file_id);
 	free(e->names);
 	free(e);
 }
@@ -126,6 +134,7 @@ struct named *names_get(struct names *t, uint32_t file_id, uint64_t address)
 	e->used = true;
 	t->bytes += entry_bytes(e);
 	insert(t, e);
+	++*tally_of(t, file_id);
 	return e;
 }
 
@@ -191,9 +200,18 @@ int names_put(struct names *t, uint32_t file_id, uint64_t address, const struct 
 
 void names_forget(struct names *t, uint32_t file_id)
 {
-	for (uint32_t i = 0; i < t->n_slots; i++)
-		if (t->slots[i] && t->slots[i]->file_id == file_id)
-			t->slots[i]->state = NAMED_NEW;
+	uint32_t left = *tally_of(t, file_id);
+
+	/* Called for every file that comes and goes: most have no entry, the others few. */
+	for (uint32_t i = 0; i < t->n_slots && left; i++) {
+		struct named *e = t->slots[i];
+
+		if (!e || tally_of(t, e->file_id) != tally_of(t, file_id))
+			continue;
+		left--;
+		if (e->file_id == file_id)
+			e->state = NAMED_NEW;
+	}
 }
 
 void names_evict(struct names *t)
