@@ -111,6 +111,28 @@ static void put_probe(struct doctor *d, const struct status_view *v)
 		text_puts(&d->t, "  the writer has not said\n");
 }
 
+/* What the writer complains about by itself. */
+static void put_warnings(struct doctor *d, const struct status_view *v)
+{
+	const char *s;
+
+	if (d->as_json) {
+		json_key(&d->j, "warnings");
+		json_open(&d->j, '[');
+	}
+	for (uint32_t i = 0; (s = status_view_text(v, RINGSIDE_T_WARNING, i)); i++) {
+		if (d->as_json) {
+			json_string_n(&d->j, s, strlen(s));
+			continue;
+		}
+		text_puts(&d->t, "  WARNING  ");
+		escape_terminal_string(&d->t, s);
+		text_putc(&d->t, '\n');
+	}
+	if (d->as_json)
+		json_close(&d->j, ']');
+}
+
 static void put_check(void *arg, const char *name, bool ok, const char *detail)
 {
 	struct doctor *d = arg;
@@ -182,6 +204,7 @@ static bool examine(struct doctor *d, struct ring *r, struct selfcheck *s, bool 
 	}
 	begin(d, r->path, own);
 	put_probe(d, &v);
+	put_warnings(d, &v);
 	checks_open(d);
 	ok = selfcheck_judge(s, put_check, d);
 	finish(d, ok);

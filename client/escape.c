@@ -5,6 +5,17 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"	/* U+FFFD */
 
+/* Nearly all names are plain: length of what needs no look at single characters. */
+static size_t plain_run(const unsigned char *p, size_t len, const char *also)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '\\' && p[n] != '"' &&
+	       !(*also && strchr(also, p[n])))
+		n++;
+	return n;
+}
+
 unsigned utf8_decode(const unsigned char *s, size_t len, uint32_t *cp)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -67,9 +78,14 @@ void escape_terminal_except(struct text *t, const char *s, size_t len, const cha
 {
 	const unsigned char *p = (const unsigned char *)s;
 	uint32_t c;
-	unsigned n;
+	size_t n;
 
 	for (; len; p += n, len -= n) {
+		n = plain_run(p, len, also);
+		if (n) {
+			text_add(t, p, n);
+			continue;
+		}
 		n = utf8_decode(p, len, &c);
 		if (!n) {
 			text_printf(t, "\\x%02x", p[0]);
@@ -129,9 +145,14 @@ void escape_json(struct text *t, const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
 	uint32_t c;
-	unsigned n;
+	size_t n;
 
 	for (; len; p += n, len -= n) {
+		n = plain_run(p, len, "");
+		if (n) {
+			text_add(t, p, n);
+			continue;
+		}
 		n = utf8_decode(p, len, &c);
 		if (!n) {
 			text_puts(t, REPLACEMENT);
@@ -148,9 +169,14 @@ void escape_utf8(struct text *t, const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
 	uint32_t c;
-	unsigned n;
+	size_t n;
 
 	for (; len; p += n, len -= n) {
+		n = plain_run(p, len, "");
+		if (n) {
+			text_add(t, p, n);
+			continue;
+		}
 		n = utf8_decode(p, len, &c);
 		if (!n) {
 			text_puts(t, REPLACEMENT);

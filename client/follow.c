@@ -78,6 +78,19 @@ static int start_at_last(struct follow *f, const struct ringside_geometry *g)
 	return ring_seek_last(f->ring, g->next_seq - first);
 }
 
+/* What is asked for may be overwritten already: that is no loss of ours, but worth a word. */
+static void remark_on_since(const struct follow *f, const struct ringside_geometry *g, int64_t since)
+{
+	struct text t;
+
+	if (!g->oldest_ns || since >= g->oldest_ns || g->first_seq <= 1)
+		return;
+	text_init(&t, 64);
+	time_print(&t, g->oldest_ns, false);
+	complain_note("%s: the ring holds nothing older than %s", f->ring->path, text_string(&t));
+	text_fini(&t);
+}
+
 int follow_start(struct follow *f)
 {
 	struct ringside_geometry g;
@@ -94,6 +107,8 @@ int follow_start(struct follow *f)
 		return err;
 	f->was_alive = true;	/* so that a dead writer is news */
 	look_at_writer(f);
+	if (selection_since(f->selection, &since))
+		remark_on_since(f, &g, since);
 	if (f->lines)
 		return start_at_last(f, &g);
 	if (selection_since(f->selection, &since))

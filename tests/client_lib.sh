@@ -4,6 +4,9 @@ set -u
 top=${abs_top_builddir:-.}
 ringside=$top/ringside
 maker=$top/tests/ring_maker
+for program in "$ringside" "$maker"; do
+	[ -x "$program" ] || { echo "$program is not built"; exit 1; }
+done
 dir=$(mktemp -d "${TMPDIR:-/tmp}/client-test-XXXXXX") || exit 1
 RINGSIDE_RING=$dir/ring
 export RINGSIDE_RING
