@@ -145,6 +145,17 @@ START_TEST(code_far_apart)
 }
 END_TEST
 
+/* As the worker does it. */
+static bool find_reading(uint64_t addr, uint64_t now, struct symbol *s, const char **module)
+{
+	if (kallsyms_due(k, &addr, 1, now)) {
+		kallsyms_read_begin(k, now);
+		while (kallsyms_read_some(k) > 0)
+			;
+	}
+	return kallsyms_find(k, addr, now, s, module);
+}
+
 START_TEST(unknown_address_reads_again_after_ten_seconds)
 {
 	const uint64_t S = 1000000000;
@@ -156,13 +167,16 @@ START_TEST(unknown_address_reads_again_after_ten_seconds)
 	unlink(path);
 	ck_assert_int_eq(dprintf(fd, "ffffffff81000000 T one\n"), 23);
 	ck_assert_int_eq(kallsyms_create(&k, fd), 0);
-	ck_assert(kallsyms_find(k, 0xffffffff81000000, 100 * S, &s, &module));
+	ck_assert(find_reading(0xffffffff81000000, 100 * S, &s, &module));
 	ck_assert_int_eq(dprintf(fd, "ffffffffc0000000 T two\t[new]\n"), 29);
-	ck_assert(!kallsyms_find(k, 0xffffffffc0000000, 101 * S, &s, &module));
-	ck_assert(!kallsyms_find(k, 0xffffffffc0000000, 109 * S, &s, &module));
-	ck_assert(kallsyms_find(k, 0xffffffffc0000000, 110 * S, &s, &module));
+	ck_assert(!find_reading(0xffffffffc0000000, 101 * S, &s, &module));
+	ck_assert(!find_reading(0xffffffffc0000000, 109 * S, &s, &module));
+	ck_assert(find_reading(0xffffffffc0000000, 110 * S, &s, &module));
 	ck_assert_str_eq(s.name, "two");
 	ck_assert_str_eq(module, "[new]");
+	/* All known: nothing to read for. */
+	ck_assert(!kallsyms_due(k, &(uint64_t){ 0xffffffff81000004 }, 1, 500 * S));
+	ck_assert(kallsyms_due(k, &(uint64_t){ 0x1000 }, 1, 500 * S));
 	kallsyms_destroy(k);
 }
 END_TEST

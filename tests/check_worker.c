@@ -168,6 +168,34 @@ START_TEST(kernel_addresses_have_names)
 }
 END_TEST
 
+/* A first pass over kallsyms takes a while: what is short does not wait for it. */
+START_TEST(short_requests_overtake_long_ones)
+{
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
+
+	if (fd < 0) {
+		printf("SKIP: short_requests_overtake_long_ones: no /proc/kallsyms\n");
+		return;
+	}
+	begin(SYMBOLS_IO_AUTO);
+	pid = worker_pid();
+	ck_assert_int_eq(symbols_add_kallsyms(c.s, fd), 0);
+	ck_assert(!next_within(50));
+	kill(pid, SIGSTOP);
+	ask(SYMBOLS_KERNEL_FILE, 0xffffffff81000004);
+	add("pie", 20);
+	ask(20, fixture_symbol("pie", "fix_exported"));
+	symbols_flush(c.s);
+	kill(pid, SIGCONT);
+	next(SYM_FILE, 20);
+	next(SYM_NAMES, 20);
+	is_named("fix_exported");
+	next(SYM_NAMES, SYMBOLS_KERNEL_FILE);
+	end();
+}
+END_TEST
+
 #define LONG_NAME 1000
 
 /* 256 names of 1000 bytes do not fit one message; growth is seen. */
@@ -352,6 +380,7 @@ static Suite *suite(void)
 	tcase_add_test(t, what_cannot_be_read_is_said);
 	tcase_add_test(t, vdso_image_has_names);
 	tcase_add_test(t, kernel_addresses_have_names);
+	tcase_add_test(t, short_requests_overtake_long_ones);
 	tcase_add_test(t, perf_map_in_many_parts_and_growing);
 	tcase_add_test(t, worker_and_launcher_have_no_rights);
 	tcase_add_loop_test(t, worker_filter_lets_nothing_else_through, 0, ROWS(trials));

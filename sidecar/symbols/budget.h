@@ -23,6 +23,7 @@ struct sym_file {
 	void		    *image;		/* instead of fd: owned */
 	size_t		     image_size;
 	bool		     is_elf, is_go, no_dwarf;
+	uint64_t	     size, dwarf_size;	/* of the file; of .debug_info here or in the debug file */
 	bool		     loaded;		/* table was tried */
 	bool		     lines_loaded;
 	uint64_t	     lines_used_ns;	/* monotonic, when they were asked last */

@@ -10,6 +10,7 @@
 #define KALLSYMS_MAX (1u << 20)
 #define KALLSYMS_NAMES_MAX (64u << 20)
 #define KALLSYMS_CHUNK 65536u
+#define KALLSYMS_READS 64		/* the kernel gives a page at a time: a few milliseconds of them */
 #define KALLSYMS_AGAIN_NS 10000000000ull
 #define KALLSYMS_IDLE_NS 2000000000ull	/* not asked for so long: names are packed */
 /*
@@ -34,6 +35,9 @@ struct kallsyms {
 	uint32_t    *addr32, *name;
 	char	    *names;
 	uint32_t     names_used, names_room;
+	char	    *chunk;		/* while reading: lines not yet whole */
+	size_t	     have;
+	off_t	     offset;
 	struct name_pack *packed;	/* instead of name and names */
 	bool	     stays_raw;		/* packing failed */
 	uint64_t     read_ns;		/* when; 0 never */
@@ -73,6 +77,7 @@ void kallsyms_destroy(struct kallsyms *k)
 	if (!k)
 		return;
 	kallsyms_drop(k);
+	free(k->chunk);
 	if (k->fd >= 0)
 		close(k->fd);
 	free(k);
@@ -255,17 +260,29 @@ int kallsyms_parse(struct kallsyms *k, const char *text, size_t n)
 	return finish(k, err);
 }
 
-/* Its size reads as zero and only reading on from the front is cheap: plain reads, one after another. */
-static int read_all(struct kallsyms *k)
+void kallsyms_read_begin(struct kallsyms *k, uint64_t now_ns)
 {
-	char *chunk = malloc(KALLSYMS_CHUNK);
-	size_t have = 0;
-	off_t offset = 0;
-	int err = chunk ? 0 : -ENOMEM;
-
 	kallsyms_drop(k);
-	while (!err) {
-		ssize_t got = pread(k->fd, chunk + have, KALLSYMS_CHUNK - have, offset);
+	k->read_ns = now_ns ? now_ns : 1;
+	k->offset = 0;
+	k->have = 0;
+	k->chunk = malloc(KALLSYMS_CHUNK);
+}
+
+static int read_end(struct kallsyms *k, int err)
+{
+	free(k->chunk);
+	k->chunk = NULL;
+	return finish(k, err);
+}
+
+/* Its size reads as zero and only reading on from the front is cheap: plain reads, one after another. */
+int kallsyms_read_some(struct kallsyms *k)
+{
+	int err = k->chunk ? 0 : -ENOMEM;
+
+	for (int i = 0; i < KALLSYMS_READS && !err; i++) {
+		ssize_t got = pread(k->fd, k->chunk + k->have, KALLSYMS_CHUNK - k->have, k->offset);
 		size_t used;
 
 		if (got < 0 && errno == EINTR)
@@ -273,17 +290,16 @@ static int read_all(struct kallsyms *k)
 		if (got < 0)
 			err = -errno;
 		if (got <= 0)
-			break;
-		offset += got;
-		have += (size_t)got;
-		used = take_lines(k, chunk, have, &err);
-		memmove(chunk, chunk + used, have - used);
-		have -= used;
-		if (have == KALLSYMS_CHUNK)	/* no line is that long */
-			break;
+			return read_end(k, err);
+		k->offset += got;
+		k->have += (size_t)got;
+		used = take_lines(k, k->chunk, k->have, &err);
+		memmove(k->chunk, k->chunk + used, k->have - used);
+		k->have -= used;
+		if (k->have == KALLSYMS_CHUNK)	/* no line is that long */
+			return read_end(k, -EBADMSG);
 	}
-	free(chunk);
-	return finish(k, err);
+	return err ? read_end(k, err) : 1;
 }
 
 static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out, const char **module)
@@ -327,16 +343,24 @@ static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out, const 
 	return true;
 }
 
+bool kallsyms_due(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t now_ns)
+{
+	const char *module;
+	struct symbol s;
+
+	if (k->fd < 0 || (k->read_ns && now_ns - k->read_ns < KALLSYMS_AGAIN_NS))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!lookup(k, addr[i], &s, &module))
+			return true;
+	return false;
+}
+
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct symbol *out,
 		   const char **module)
 {
 	k->used_ns = now_ns;
-	if (lookup(k, addr, out, module))
-		return true;
-	if (k->fd < 0 || (k->read_ns && now_ns - k->read_ns < KALLSYMS_AGAIN_NS))
-		return false;
-	k->read_ns = now_ns ? now_ns : 1;
-	return !read_all(k) && lookup(k, addr, out, module);
+	return lookup(k, addr, out, module);
 }
 
 bool kallsyms_compact(struct kallsyms *k, uint64_t now_ns)

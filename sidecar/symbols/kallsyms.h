@@ -12,7 +12,14 @@
 struct kallsyms;
 int	kallsyms_create(struct kallsyms **out, int fd);		/* fd is owned; -1: bytes by kallsyms_parse */
 void	kallsyms_destroy(struct kallsyms *k);
-/* now_ns: monotonic.  module: `[name]` or NULL.  Both names valid until the next find. */
+/*
+ * Would reading the file (again) help with these addresses?  Then read_begin, and read_some, a few
+ * milliseconds each time, until it returns 0 (or -errno, and there are no names).  now_ns: monotonic.
+ */
+bool	kallsyms_due(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t now_ns);
+void	kallsyms_read_begin(struct kallsyms *k, uint64_t now_ns);
+int	kallsyms_read_some(struct kallsyms *k);
+/* module: `[name]` or NULL.  Both names valid until the next find. */
 bool	kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct symbol *out,
 		      const char **module);
 /* kptr_restrict: there are symbols, but every address reads as zero. */

@@ -39,6 +39,28 @@ struct pending *pending_pop(struct pending_list *l)
 	return p;
 }
 
+struct pending *pending_find(const struct pending_list *l, uint32_t seq)
+{
+	struct pending *p = l->first;
+
+	while (p && p->h.seq != seq)
+		p = p->next;
+	return p;
+}
+
+void pending_remove(struct pending_list *l, struct pending *p)
+{
+	struct pending **at = &l->first;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (l->last == &p->next)
+		l->last = at;
+	l->n--;
+	l->bytes -= p->len;
+}
+
 void pending_list_clear(struct pending_list *l)
 {
 	while (l->first)

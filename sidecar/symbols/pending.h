@@ -37,6 +37,8 @@ void	pending_list_init(struct pending_list *l);
 void	pending_list_clear(struct pending_list *l);
 void	pending_push(struct pending_list *l, struct pending *p);
 struct pending *pending_pop(struct pending_list *l);	/* NULL: empty */
+struct pending *pending_find(const struct pending_list *l, uint32_t seq);	/* NULL: none */
+void	pending_remove(struct pending_list *l, struct pending *p);		/* it is on the list */
 /* fd is taken, also on failure (NULL). */
 struct pending *pending_create(uint32_t kind, uint32_t file_id, int fd, const void *payload, size_t len);
 void	pending_destroy(struct pending *p);

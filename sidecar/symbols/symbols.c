@@ -26,6 +26,7 @@
 #define STATUS_WAIT_NS 200000000ull	/* how long the launcher may take to say how a worker died */
 #define BACKOFF_FIRST_NS 100000000ull
 #define BACKOFF_MAX_NS 10000000000ull
+#define CAREFUL_NS 60000000000ull	/* after a death: files are looked at one by one */
 #define HEALTHY_NS 30000000000ull	/* a worker that lived so long resets the back-off */
 
 enum worker_state { WORKER_NONE, WORKER_SPAWNING, WORKER_UP, WORKER_ENDING, WORKER_NEVER };
@@ -38,9 +39,13 @@ struct symbols {
 	int			 kallsyms_fd;	/* ours: each new worker gets a copy */
 	enum worker_state	 state;
 	uint64_t		 serial;	/* of the worker */
-	uint64_t		 spawn_ns;	/* NONE: not before; UP: since; ENDING: since */
+	uint64_t		 spawn_ns;	/* NONE: not before that */
+	uint64_t		 up_ns;		/* when the last one came up; 0: it did not */
+	uint64_t		 ending_ns;	/* ENDING: since */
 	uint64_t		 backoff_ns;
-	uint64_t		 head_ns;	/* since when the first of sent keeps the worker */
+	uint64_t		 progress_ns;	/* when there was an answer, or something to answer, last */
+	uint64_t		 careful_ns;	/* until when files go one at a time */
+	uint32_t		 busy_seq;	/* the request that the worker named as its own */
 	bool			 killed;	/* by us, for a hang or a lie */
 	bool			 died, by_itself; /* the launcher said so; not by somebody's SIGKILL */
 	bool			 told;
@@ -125,6 +130,7 @@ static void spawn_when_due(struct symbols *s, uint64_t now)
 	if (s->state != WORKER_NONE || now < s->spawn_ns)
 		return;
 	s->serial++;
+	s->up_ns = 0;
 	s->state = WORKER_SPAWNING;
 	s->kallsyms_sent = s->died = false;
 	launch(s, LAUNCH_SPAWN);
@@ -137,13 +143,18 @@ static void spawn_when_due(struct symbols *s, uint64_t now)
  */
 static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 {
-	struct pending *head = s->sent.first;
-	bool healthy = now - s->spawn_ns > HEALTHY_NS;
+	struct pending *busy = pending_find(&s->sent, s->busy_seq);
+	bool healthy = s->up_ns && now > s->up_ns + HEALTHY_NS;
 
-	if (head && head->h.file_id != SYMBOLS_KERNEL_FILE && (by_itself || s->killed))
-		strikes_add(&s->strikes, head->h.file_id, 1);
-	if (head && strikes_of(&s->strikes, head->h.file_id) >= STRIKES_REFUSE)
-		orphan(s, pending_pop(&s->sent), VERDICT_REFUSED);
+	busy = busy ? busy : s->sent.first;
+	if (busy && busy->h.file_id != SYMBOLS_KERNEL_FILE && (by_itself || s->killed)) {
+		strikes_add(&s->strikes, busy->h.file_id, 1);
+		s->careful_ns = now + CAREFUL_NS;
+	}
+	if (busy && strikes_of(&s->strikes, busy->h.file_id) >= STRIKES_REFUSE) {
+		pending_remove(&s->sent, busy);
+		orphan(s, busy, VERDICT_REFUSED);
+	}
 	orphan_all(s, &s->sent, VERDICT_GONE);
 	s->state = WORKER_NONE;
 	s->killed = false;
@@ -167,7 +178,7 @@ static void worker_lost(struct symbols *s)
 	s->sock = -1;
 	if (s->state == WORKER_UP) {
 		s->state = WORKER_ENDING;
-		s->spawn_ns = now_ns();
+		s->ending_ns = now_ns();
 	}
 }
 
@@ -190,7 +201,7 @@ static void worker_up(struct symbols *s, int fd)
 	}
 	s->sock = fd;
 	s->state = WORKER_UP;
-	s->spawn_ns = now_ns();
+	s->up_ns = now_ns();
 }
 
 static void launcher_said(struct symbols *s, const struct wire_launch_message *m, int fd)
@@ -209,7 +220,7 @@ static void launcher_said(struct symbols *s, const struct wire_launch_message *m
 	s->died = true;
 	s->by_itself = m->status < 0 || !WIFSIGNALED(m->status) || WTERMSIG(m->status) != SIGKILL;
 	if (s->state == WORKER_SPAWNING) {
-		s->spawn_ns = now_ns();
+		s->ending_ns = now_ns();
 		s->state = WORKER_ENDING;
 	}
 }
@@ -246,9 +257,9 @@ static void worker_look_after(struct symbols *s, uint64_t now)
 {
 	while (s->state != WORKER_NEVER && launcher_receive(s))
 		;
-	if (s->state == WORKER_UP && s->sent.n && now - s->head_ns > s->o.hang_ns)
+	if (s->state == WORKER_UP && s->sent.n && now > s->progress_ns + s->o.hang_ns)
 		worker_kill(s);
-	if (s->state == WORKER_ENDING && (s->died || now - s->spawn_ns > STATUS_WAIT_NS)) {
+	if (s->state == WORKER_ENDING && (s->died || now > s->ending_ns + STATUS_WAIT_NS)) {
 		bool by_itself = !s->died || s->by_itself;
 
 		s->died = false;
@@ -377,7 +388,7 @@ static void mark_sent(struct symbols *s, struct pending *p, uint64_t now)
 		close(p->fd);
 	p->fd = -1;
 	if (!s->sent.n)
-		s->head_ns = now;
+		s->progress_ns = now;
 	pending_push(&s->sent, p);
 }
 
@@ -399,6 +410,8 @@ void symbols_flush(struct symbols *s)
 		}
 		if (strikes_of(&s->strikes, p->h.file_id))
 			p->h.flags |= WIRE_NO_DWARF;
+		if (now < s->careful_ns)
+			p->h.flags |= WIRE_ALONE;
 		err = send_request(s, &p->h, p->payload, p->len, p->fd);
 		if (!err)
 			mark_sent(s, pending_pop(&s->waiting), now);
@@ -409,10 +422,10 @@ void symbols_flush(struct symbols *s)
 
 /* --- answers --- */
 
-/* Does this answer the oldest request that was sent? */
+/* Does this answer that request? */
 static bool answers(const struct pending *p, const struct wire_answer *h)
 {
-	if (!p || h->seq != p->h.seq || h->file_id != p->h.file_id)
+	if (!p || h->file_id != p->h.file_id)
 		return false;
 	if (p->h.kind == WIRE_QUERY)
 		return h->kind == SYM_NAMES || h->kind == SYM_GONE;
@@ -421,17 +434,22 @@ static bool answers(const struct pending *p, const struct wire_answer *h)
 
 static void take_info(struct symbols *s, const struct wire_answer *h)
 {
+	if (h->flags & WIRE_BUSY) {
+		s->busy_seq = (uint32_t)h->value;
+		return;
+	}
 	s->uring = h->flags & WIRE_URING;
 	s->own_uid = h->flags & WIRE_OWN_UID;
 	s->worker_bytes = h->value;
 	s->told = true;
 }
 
-/* >0 for the caller, 0 nothing more, -EINTR look again. */
+/* >0 for the caller, -EINTR look again. */
 static int take_message(struct symbols *s, const void *buf, size_t n)
 {
 	struct sym_answer decoded;
 	struct wire_answer h;
+	struct pending *p;
 
 	if (n < sizeof(h) || symbols_decode(s->decoder, buf, n, &decoded))
 		goto liar;
@@ -440,11 +458,13 @@ static int take_message(struct symbols *s, const void *buf, size_t n)
 		take_info(s, &h);
 		return -EINTR;
 	}
-	if (!answers(s->sent.first, &h))
+	p = pending_find(&s->sent, h.seq);
+	if (!answers(p, &h))
 		goto liar;
+	s->progress_ns = now_ns();
 	if (h.kind != SYM_NAMES || !(h.flags & WIRE_MORE)) {
-		pending_destroy(pending_pop(&s->sent));
-		s->head_ns = now_ns();
+		pending_remove(&s->sent, p);
+		pending_destroy(p);
 	}
 	return (int)n;
 liar:

@@ -4,8 +4,9 @@
  * datagram; all integers are in host order, since both ends are one machine (a journal of answers is
  * replayed on the architecture that wrote it).  Requests may carry one descriptor.
  *
- * Every request but FORGET and ADD_KALLSYMS is answered, in order, and the answer repeats its number:
- * the parent so knows which request a dying worker was busy with.
+ * Every request but FORGET and ADD_KALLSYMS is answered, those for one file in order, and the answer
+ * repeats its number.  What a dying worker was busy with is the oldest unanswered request, unless an INFO
+ * named another.
  */
 #ifndef RINGSIDE_SYMBOLS_WIRE_H
 #define RINGSIDE_SYMBOLS_WIRE_H
@@ -45,6 +46,7 @@ enum wire_request_kind {
 };
 
 #define WIRE_NO_DWARF 1u	/* flags: this file's DWARF has killed a worker before */
+#define WIRE_ALONE 2u		/* a worker died lately: look at one file at a time, to know which it was */
 
 struct wire_request {
 	uint32_t kind;		/* enum wire_request_kind */
@@ -67,6 +69,7 @@ static_assert(sizeof(struct wire_request) == 24, "request");
 #define WIRE_KPTR 32u		/* NAMES: kernel addresses are hidden */
 #define WIRE_URING 64u		/* INFO */
 #define WIRE_OWN_UID 128u	/* INFO */
+#define WIRE_BUSY 256u		/* INFO: value is the request that is being served, not the oldest one */
 
 struct wire_answer {
 	uint32_t kind;		/* enum sym_kind */

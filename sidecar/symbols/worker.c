@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's loop.  What takes long (a pass over kallsyms, much DWARF) waits until everything short
+ * is done: on a busy machine the names of a new process would otherwise come seconds late.  Requests
+ * for one file keep their order.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
@@ -8,37 +13,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sidecar/symbols/answer.h"
-#include "sidecar/symbols/budget.h"
 #include "sidecar/symbols/confine.h"
 #include "sidecar/symbols/inspect.h"
-#include "sidecar/symbols/kallsyms.h"
-#include "sidecar/symbols/names.h"
-#include "sidecar/symbols/wire.h"
+#include "sidecar/symbols/service.h"
 #include "sidecar/symbols/worker.h"
 
 #define WORKER_TELL_BYTES 65536u	/* heap is told again when it has changed by that much */
 #define WORKER_TIDY_NS 1000000000ull
 #define WORKER_TRANSIENT (512ull << 20)	/* address space for what is being unpacked */
-
-struct request {
-	struct wire_request h;
-	int		    fd;		/* -1 none; owned */
-	const uint8_t	   *payload;	/* valid until the next receive */
-	size_t		    len;
-};
+#define WORKER_TAKE_MAX 512u		/* requests taken from the socket before they are served */
 
 struct worker {
-	int		     sock;
-	struct names_context names;
-	struct kallsyms	    *kernel;
-	struct answer	    *answer;
-	uint32_t	     info_flags;
-	uint64_t	     told;
-	uint64_t	     tidied_ns;
-	bool		     untidy;	/* there is something that goes when it is not used */
-	size_t		     held;	/* table bytes when memory was trimmed last */
-	uint8_t		     buf[sizeof(struct wire_request) + WIRE_IMAGE_MAX];
+	int		    sock;
+	struct service	    service;
+	struct pending_list quick, slow;
+	uint32_t	    info_flags;
+	uint64_t	    told;
+	uint64_t	    tidied_ns;
+	size_t		    held;	/* table bytes when memory was trimmed last */
+	uint8_t		    buf[sizeof(struct wire_request) + WIRE_IMAGE_MAX];
 };
 
 static void worker_send(void *arg, const void *buf, size_t n)
@@ -64,254 +57,103 @@ static int take_fd(struct msghdr *m)
 	return fd;
 }
 
-/* false: nothing there now.  Ends the process when the sidecar has gone. */
-static bool receive(struct worker *w, struct request *r, int flags)
+/* NULL: nothing there now.  Ends the process when the sidecar has gone. */
+static struct pending *receive(struct worker *w)
 {
 	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
 	struct iovec iov = { w->buf, sizeof(w->buf) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(w->sock, &m, flags | MSG_CMSG_CLOEXEC);
+	ssize_t n = recvmsg(w->sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct wire_request h;
+	struct pending *p;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
+		return NULL;
 	if (n <= 0)
 		_exit(0);
-	r->fd = take_fd(&m);
-	if ((size_t)n < sizeof(r->h))
+	if ((size_t)n < sizeof(h))
 		_exit(1);
-	memcpy(&r->h, w->buf, sizeof(r->h));
-	r->payload = w->buf + sizeof(r->h);
-	r->len = (size_t)n - sizeof(r->h);
-	return true;
-}
-
-static void answer_gone(struct worker *w, const struct request *r)
-{
-	answer_plain(w->answer, SYM_GONE, r->h.file_id, r->h.seq, 0, 0);
-}
-
-static void answer_error(struct worker *w, const struct request *r, const char *why)
-{
-	struct sym_answer a = { .kind = SYM_FILE, .file_id = r->h.file_id, .error = why };
-
-	answer_file(w->answer, &a, r->h.seq);
-}
-
-/* Keeps what the inspection found and answers; takes the descriptor. */
-static void file_settle(struct worker *w, const struct request *r, struct inspection *f)
-{
-	struct sym_file *file = NULL;
-
-	if (f->answer.is_elf)
-		file = budget_add(w->names.budget, r->h.file_id);
-	if (file) {
-		file->fd = r->fd;
-		file->is_elf = true;
-		file->is_go = f->answer.go_build_id;
-		file->no_dwarf = r->h.flags & WIRE_NO_DWARF;
-	} else if (r->fd >= 0) {
-		close(r->fd);
-	}
-	f->answer.file_id = r->h.file_id;
-	answer_file(w->answer, &f->answer, r->h.seq);
-}
-
-static void add_files(struct worker *w, const struct request *r, unsigned int n)
-{
-	struct inspection *f = calloc(n, sizeof(*f)), *good[INSPECT_BATCH];
-	int state[INSPECT_BATCH];
-	unsigned int n_good = 0;
-
-	for (unsigned int i = 0; i < n; i++) {
-		state[i] = !f ? -ENOMEM : source_from_fd(&f[i].src, w->names.io, r[i].fd);
-		if (!state[i])
-			good[n_good++] = &f[i];
-	}
-	inspect_files(good, n_good, w->names.io);
-	for (unsigned int i = 0; i < n; i++) {
-		if (!state[i]) {
-			file_settle(w, &r[i], &f[i]);
-			continue;
-		}
-		if (r[i].fd >= 0)
-			close(r[i].fd);
-		answer_error(w, &r[i], state[i] == -EINVAL ? "not a regular file" : "cannot be read");
-	}
-	free(f);
-}
-
-static void add_image(struct worker *w, struct request *r)
-{
-	struct inspection *f = calloc(1, sizeof(*f));
-	struct sym_file *file = budget_add(w->names.budget, r->h.file_id);
-	void *copy = malloc(r->len ? r->len : 1);
-
-	if (!f || !file || !copy || r->h.n != r->len) {
-		budget_forget(w->names.budget, r->h.file_id);
-		free(copy);
-		answer_error(w, r, "no memory for the image");
-	} else {
-		memcpy(copy, r->payload, r->len);
-		file->image = copy;
-		file->image_size = r->len;
-		file->is_elf = true;
-		budget_settle(w->names.budget, file);
-		source_from_memory(&f->src, copy, r->len);
-		inspect_image(f);
-		f->answer.want_debug = false;
-		f->answer.file_id = r->h.file_id;
-		answer_file(w->answer, &f->answer, r->h.seq);
-	}
-	free(f);
-}
-
-/* The file's own story again, now with or without the debug file. */
-static void answer_debug(struct worker *w, const struct request *r, struct sym_file *file, int fd)
-{
-	struct inspection *f = calloc(1, sizeof(*f));
-	struct elf_file *debug = calloc(1, sizeof(*debug));
-	struct source src;
-	const char *why;
-
-	if (!f || !debug || sym_file_source(file, w->names.io, &f->src)) {
-		answer_error(w, r, "cannot be read");
-		goto out;
-	}
-	inspect_files(&f, 1, w->names.io);
-	if (f->answer.is_elf && fd >= 0 && !source_from_fd(&src, w->names.io, fd) &&
-	    !elf_file_read(debug, &src, &why) && inspect_debug_matches(&f->elf, debug)) {
-		if (file->debug_fd >= 0)
-			close(file->debug_fd);
-		file->debug_fd = fd;
-		fd = -1;
-		budget_drop_tables(w->names.budget, file);
-	}
-	f->answer.has_debug = file->debug_fd >= 0;
-	f->answer.want_debug = false;
-	f->answer.file_id = r->h.file_id;
-	answer_file(w->answer, &f->answer, r->h.seq);
-out:
-	if (fd >= 0)
-		close(fd);
-	free(f);
-	free(debug);
-}
-
-static void add_debug(struct worker *w, struct request *r)
-{
-	struct sym_file *file = budget_find(w->names.budget, r->h.file_id);
-
-	if (file && file->fd >= 0 && file->is_elf) {
-		answer_debug(w, r, file, r->fd);
-		return;
-	}
-	if (r->fd >= 0)
-		close(r->fd);
-	answer_gone(w, r);
-}
-
-static bool same_file(int a, int b)
-{
-	struct stat x, y;
-
-	return !file_stat(a, &x) && !file_stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-static void add_perf_map(struct worker *w, struct request *r)
-{
-	struct sym_file *file = budget_find(w->names.budget, r->h.file_id);
-	struct source src;
-
-	if (source_from_fd(&src, w->names.io, r->fd)) {
-		if (r->fd >= 0)
-			close(r->fd);
-		answer_error(w, r, "perf map is not a regular file");
-		return;
-	}
-	if (file && file->is_jit && same_file(file->fd, r->fd)) {
-		/* The same file again: read on from where we were. */
-		close(file->fd);
-		file->jit_read_ns = 0;
-	} else {
-		file = budget_add(w->names.budget, r->h.file_id);
-	}
-	if (file) {
-		file->fd = r->fd;
-		file->is_jit = true;
-	} else {
-		close(r->fd);
-	}
-	answer_error(w, r, file ? NULL : "no memory for the perf map");
-}
-
-static void query(struct worker *w, struct request *r)
-{
-	uint64_t addr[SYMBOLS_MAX_ADDRESSES];
-	struct sym_file *file = NULL;
-	uint32_t flags = 0, n = r->h.n;
-
-	if (n > SYMBOLS_MAX_ADDRESSES || r->len != n * sizeof(addr[0]))
+	memcpy(&h, w->buf, sizeof(h));
+	p = pending_create(h.kind, h.file_id, take_fd(&m), w->buf + sizeof(h), (size_t)n - sizeof(h));
+	if (!p)
 		_exit(1);
-	memcpy(addr, r->payload, r->len);
-	if (r->h.file_id != SYMBOLS_KERNEL_FILE) {
-		file = budget_find(w->names.budget, r->h.file_id);
-		if (!file) {
-			answer_gone(w, r);
-			return;
-		}
-	}
-	w->untidy = true;
-	answer_names_begin(w->answer, r->h.file_id, r->h.seq);
-	if (!file) {
-		names_of_kernel(w->kernel, addr, n, names_now(), w->answer);
-		flags = w->kernel && kallsyms_hidden(w->kernel) ? WIRE_KPTR : 0;
-	} else if (file->is_jit) {
-		names_of_jit(&w->names, file, addr, n, names_now(), w->answer);
+	p->h = h;
+	return p;
+}
+
+static void receive_all(struct worker *w)
+{
+	struct pending *p;
+
+	while (w->quick.n + w->slow.n < WORKER_TAKE_MAX && (p = receive(w)))
+		pending_push(&w->quick, p);
+}
+
+/* Is something for this file waiting among the slow ones?  Then so must this. */
+static bool must_wait(const struct worker *w, uint32_t file_id)
+{
+	const struct pending *p = w->slow.first;
+
+	while (p && p->h.file_id != file_id)
+		p = p->next;
+	return p;
+}
+
+/*
+ * The sidecar takes the oldest unanswered request for what we are busy with, unless told otherwise: that
+ * is whom it will suspect when we die.
+ */
+static void tell_busy(struct worker *w, const struct pending *p)
+{
+	if (w->slow.first && (int32_t)(w->slow.first->h.seq - p->h.seq) < 0)
+		answer_plain(w->service.answer, SYM_INFO, 0, 0, WIRE_BUSY, p->h.seq);
+}
+
+static bool may_join(const struct worker *w, const struct pending *p)
+{
+	return p && p->h.kind == WIRE_ADD_FILE && !(p->h.flags & WIRE_ALONE) && !must_wait(w, p->h.file_id);
+}
+
+/* Files that wait one behind another are looked at in one batch. */
+static void serve_files(struct worker *w, struct pending *first)
+{
+	struct pending *batch[INSPECT_BATCH] = { first };
+	unsigned int n = 1;
+
+	while (n < INSPECT_BATCH && !(first->h.flags & WIRE_ALONE) && may_join(w, w->quick.first))
+		batch[n++] = pending_pop(&w->quick);
+	tell_busy(w, first);
+	service_add_files(&w->service, batch, n);
+	for (unsigned int i = 0; i < n; i++)
+		pending_destroy(batch[i]);
+}
+
+static void serve_quick(struct worker *w)
+{
+	struct pending *p = pending_pop(&w->quick);
+
+	if (must_wait(w, p->h.file_id) || service_is_slow(&w->service, p)) {
+		pending_push(&w->slow, p);
+	} else if (p->h.kind == WIRE_ADD_FILE) {
+		serve_files(w, p);
 	} else {
-		names_of_file(&w->names, file, addr, n, w->answer);
+		tell_busy(w, p);
+		service_serve(&w->service, p);
+		pending_destroy(p);
 	}
-	answer_names_end(w->answer, flags);
 }
 
-static void add_kallsyms(struct worker *w, struct request *r)
+static void serve_slow(struct worker *w)
 {
-	kallsyms_destroy(w->kernel);
-	w->kernel = NULL;
-	if (r->fd >= 0 && kallsyms_create(&w->kernel, r->fd))
-		close(r->fd);
-}
-
-static void serve(struct worker *w, struct request *r)
-{
-	switch (r->h.kind) {
-	case WIRE_ADD_DEBUG:
-		add_debug(w, r);
-		break;
-	case WIRE_ADD_IMAGE:
-		add_image(w, r);
-		break;
-	case WIRE_ADD_PERF_MAP:
-		add_perf_map(w, r);
-		break;
-	case WIRE_ADD_KALLSYMS:
-		add_kallsyms(w, r);
-		break;
-	case WIRE_FORGET:
-		budget_forget(w->names.budget, r->h.file_id);
-		break;
-	case WIRE_QUERY:
-		query(w, r);
-		break;
-	default:
-		_exit(1);
-	}
+	if (service_step(&w->service, w->slow.first))
+		pending_destroy(pending_pop(&w->slow));
 }
 
 /* What building a table took goes back to the system, then the sidecar hears what is left. */
 static void tell_memory(struct worker *w, bool first)
 {
-	size_t held = budget_bytes(w->names.budget) + kallsyms_bytes(w->kernel);
+	size_t held = budget_bytes(w->service.names.budget) + kallsyms_bytes(w->service.kernel);
 	struct mallinfo2 m;
 	uint64_t heap;
 
@@ -326,71 +168,66 @@ static void tell_memory(struct worker *w, bool first)
 	if (!first && heap - w->told + WORKER_TELL_BYTES < 2 * WORKER_TELL_BYTES)
 		return;
 	w->told = heap;
-	answer_plain(w->answer, SYM_INFO, 0, 0, w->info_flags, heap);
+	answer_plain(w->service.answer, SYM_INFO, 0, 0, w->info_flags, heap);
 }
 
 static void tidy(struct worker *w)
 {
+	struct service *s = &w->service;
 	uint64_t now = names_now();
 
-	if (!w->untidy || now - w->tidied_ns < WORKER_TIDY_NS)
+	if (!s->untidy || now - w->tidied_ns < WORKER_TIDY_NS)
 		return;
 	w->tidied_ns = now;
-	w->untidy = budget_expire_lines(w->names.budget, now);
-	if (w->kernel)
-		w->untidy |= kallsyms_compact(w->kernel, now);
+	s->untidy = budget_expire_lines(s->names.budget, now);
+	if (s->kernel)
+		s->untidy |= kallsyms_compact(s->kernel, now);
+	tell_memory(w, false);
 }
 
-/* Waits for a request; wakes by itself only while there is something to tidy up. */
+/* Wakes by itself only while there is something to tidy up. */
 static void wait_for_request(struct worker *w)
 {
+	const struct timespec second = { .tv_sec = 1, .tv_nsec = 1000000 };
 	struct pollfd p = { .fd = w->sock, .events = POLLIN };
-	struct timespec second = { .tv_sec = 1, .tv_nsec = 1000000 };
 
-	while (w->untidy && ppoll(&p, 1, &second, NULL) == 0) {
+	tell_memory(w, false);
+	while (ppoll(&p, 1, w->service.untidy ? &second : NULL, NULL) <= 0)
 		tidy(w);
-		tell_memory(w, false);
-	}
 }
 
-/* Files that wait one behind another are looked at in one batch. */
 static void turn(struct worker *w)
 {
-	struct request adds[INSPECT_BATCH], r;
-	unsigned int n = 0;
-	bool more;
-
-	wait_for_request(w);
-	more = receive(w, &r, 0);
-	while (more && r.h.kind == WIRE_ADD_FILE) {
-		adds[n++] = r;
-		more = n < INSPECT_BATCH && receive(w, &r, MSG_DONTWAIT);
-	}
-	if (n)
-		add_files(w, adds, n);
-	if (more)
-		serve(w, &r);
+	if (!w->quick.n && !w->slow.n)
+		wait_for_request(w);
+	receive_all(w);
+	if (w->quick.n)
+		serve_quick(w);
+	else if (w->slow.n)
+		serve_slow(w);
 	tidy(w);
-	tell_memory(w, false);
 }
 
 static int worker_init(struct worker *w, enum symbols_io io, uint64_t memory_limit, pid_t parent)
 {
+	struct names_context *names = &w->service.names;
 	bool own_uid;
 	int err = confine_worker_rights(memory_limit + WORKER_TRANSIENT, &own_uid);
 
+	pending_list_init(&w->quick);
+	pending_list_init(&w->slow);
 	if (!err)
 		err = confine_to_parent(parent);
 	if (!err)
-		err = file_io_create(&w->names.io, io);
+		err = file_io_create(&names->io, io);
 	if (!err)
-		err = budget_create(&w->names.budget, memory_limit);
+		err = budget_create(&names->budget, memory_limit);
 	if (!err)
-		err = answer_create(&w->answer, worker_send, w);
+		err = answer_create(&w->service.answer, worker_send, w);
 	if (!err)
-		err = confine_worker_filter(file_io_is_uring(w->names.io));
-	w->names.dwarf_max = memory_limit / 2;
-	w->info_flags = (file_io_is_uring(w->names.io) ? WIRE_URING : 0) | (own_uid ? WIRE_OWN_UID : 0);
+		err = confine_worker_filter(file_io_is_uring(names->io));
+	names->dwarf_max = memory_limit / 2;
+	w->info_flags = (file_io_is_uring(names->io) ? WIRE_URING : 0) | (own_uid ? WIRE_OWN_UID : 0);
 	return err;
 }
 
