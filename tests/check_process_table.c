@@ -301,6 +301,56 @@ START_TEST(the_reading_of_a_parent_serves_children_forked_before_it)
 }
 END_TEST
 
+START_TEST(a_child_gone_unread_is_served_by_the_reading_of_its_parent)
+{
+	struct image *parent, *child[2], *other;
+
+	image_put(table, sample(10, 1, 1, 3, "worker", 0));
+	parent = process_find(table, 10, 1);
+	answer(parent, &(struct reading){ .error = -EAGAIN, .end = 4 });	/* nothing is known of it */
+	forked(11, 12, 1, 10, 1, 1, 12);
+	peek_exit(11, 12, 15);
+	child[0] = sample(11, 12, 1, 14, "worker", 0);		/* it is gone already: the parent is asked */
+	ck_assert(child[0]->pending && parent->pending);
+	forked(12, 12, 1, 10, 1, 1, 12);
+	child[1] = sample(12, 12, 1, 14, "worker", 0);
+	answer(child[1], &(struct reading){ .error = -ESRCH, .end = 30 });
+	ck_assert(child[1]->pending);
+	answer(parent, &shop);
+	for (int k = 0; k < 2; k++) {
+		ck_assert(!child[k]->pending);
+		ck_assert_int_eq(child[k]->state, IMAGE_READ);
+		ck_assert_str_eq(label(child[k], "service.name"), "shop");
+		ck_assert_str_eq(child[k]->exe_path, "/opt/worker");
+		ck_assert_str_eq(layout(child[k]), layout(parent));
+		image_put(table, child[k]);
+	}
+	/* No reading of the parent: no guess. */
+	parent = sample(20, 1, 1, 3, "p", 0);
+	forked(21, 12, 1, 20, 1, 1, 12);
+	peek_exit(21, 12, 15);
+	other = sample(21, 12, 1, 14, "c", 0);
+	answer(parent, &(struct reading){ .error = -ETIMEDOUT, .end = 30 });
+	ck_assert_int_eq(other->state, IMAGE_GONE);
+	ck_assert(!other->pending);
+	image_put(table, other);
+	image_put(table, parent);
+}
+END_TEST
+
+START_TEST(a_table_may_go_while_children_wait_for_their_parent)
+{
+	struct image *child;
+
+	image_put(table, sample(10, 1, 1, 3, "worker", 0));
+	forked(11, 12, 1, 10, 1, 1, 12);
+	peek_exit(11, 12, 15);
+	child = sample(11, 12, 1, 14, "worker", 0);
+	ck_assert(child->pending);
+	image_put(table, child);
+}
+END_TEST
+
 /* --- labels that change in life --- */
 
 START_TEST(the_main_threads_name_is_followed_and_no_other)
@@ -514,6 +564,8 @@ Suite *table_suite(void)
 	tcase_add_test(tc, a_fork_that_was_lost_is_made_up_by_the_exec);
 	tcase_add_test(tc, a_fork_inherits_the_image_with_its_own_pid_until_it_execs);
 	tcase_add_test(tc, the_reading_of_a_parent_serves_children_forked_before_it);
+	tcase_add_test(tc, a_child_gone_unread_is_served_by_the_reading_of_its_parent);
+	tcase_add_test(tc, a_table_may_go_while_children_wait_for_their_parent);
 	tcase_add_test(tc, the_main_threads_name_is_followed_and_no_other);
 	tcase_add_test(tc, a_move_to_another_cgroup_changes_the_container);
 	tcase_add_test(tc, a_process_gone_unread_has_the_container_of_its_cgroup_id);

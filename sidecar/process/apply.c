@@ -154,7 +154,10 @@ static void take_reading(struct process_table *t, struct image_own *io, const st
 		image_set_comm(io, comm->p, comm->n);
 	if (a->head->flags & ANSWER_KTHREAD)
 		io->i.kthread = true;
-	io->i.parent_pid = a->head->ppid;
+	if (io->i.parent_pid != a->head->ppid) {
+		io->i.parent_pid = a->head->ppid;
+		io->parent_start_ns = 0;
+	}
 	declared_put(io->declared);
 	io->declared = declared_make(a, t->o.otel_lenient);
 	take_cgroup(t, io, a);
@@ -182,16 +185,10 @@ static void fail_reading(struct process_table *t, struct image_own *io, int erro
 		io->asked = false;
 		break;
 	default:
-		image_set_state(t, io, IMAGE_GONE);
+		if (!want_parent(t, io))
+			image_set_state(t, io, IMAGE_GONE);
 		break;
 	}
-}
-
-static void done(struct image_own *io)
-{
-	if (io->outstanding)
-		io->outstanding--;
-	io->i.pending = io->outstanding > 0;
 }
 
 static void apply_reading(struct process_table *t, const struct answer *a)
@@ -205,7 +202,7 @@ static void apply_reading(struct process_table *t, const struct answer *a)
 	if (!error && io->ended_ns && h->end_ns >= io->ended_ns)
 		error = -ESRCH;
 	if (h->ask != DOOR_CGROUP)
-		done(io);
+		answered(io);
 	t->counts.malformed += h->malformed;
 	if (h->ask == DOOR_PROCESS) {
 		if (error)
@@ -220,6 +217,8 @@ static void apply_reading(struct process_table *t, const struct answer *a)
 	if (!io->outstanding)
 		want_remembered(t, io);
 	image_refresh(t, io);
+	if (h->ask == DOOR_PROCESS)
+		settle_heirs(t, io);
 }
 
 /* --- files --- */
@@ -305,7 +304,7 @@ static void apply_perf_map(struct process_table *t, const struct answer *a, int 
 	}
 	/* Only the first request was waited for. */
 	if (io && io->perf_waited)
-		done(io);
+		answered(io);
 	if (io)
 		io->perf_waited = false;
 }

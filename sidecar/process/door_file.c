@@ -140,10 +140,10 @@ int door_open_file(struct door_scratch *s, struct answer_writer *w, const struct
 	int err = r->flags & DOOR_F_GONE ? -ESRCH : target_open(&t, r->pid, r->start_ns);
 
 	(void)s;
-	if (err == -ESRCH) {
+	if (err) {
 		h->begin_ns = clock_boot_now();
 		err = by_own_path(r, &o);
-	} else if (!err) {
+	} else {
 		h->begin_ns = t.begin_ns;
 		err = find_file(&t, r, &o);
 		/* After an exec the range may belong to another file: only a checked identity stands. */

@@ -126,6 +126,7 @@ void process_on_fork(struct process_table *t, const struct ev_fork *e)
 	p = process_enter(t, e->head.tgid, e->head.start_ns, e->head.boot_ns);
 	if (p && !p->current) {
 		p->parent_pid = e->parent_tgid;
+		p->parent_start_ns = e->parent_start_ns;
 		io = image_fork(t, p, parent, e->head.exec_id, e->head.boot_ns);
 		if (io) {
 			image_set_comm(io, e->comm, EV_COMM_LEN);
@@ -279,8 +280,10 @@ struct image *process_on_exec(struct process_table *t, const struct ev_exec *e)
 
 	if (!p)
 		return &t->nobody->i;
-	if (e->parent_tgid)
+	if (e->parent_tgid && e->parent_tgid != p->parent_pid) {
 		p->parent_pid = e->parent_tgid;
+		p->parent_start_ns = 0;
+	}
 	io = p->current;
 	if (!io || io->i.exec_id != e->head.exec_id) {
 		io = p->next ? p->next : image_new(t, p, e->head.exec_id, e->head.boot_ns);
@@ -294,6 +297,7 @@ struct image *process_on_exec(struct process_table *t, const struct ev_exec *e)
 	}
 	io->i.exec_id = e->head.exec_id;
 	io->i.parent_pid = p->parent_pid;
+	io->parent_start_ns = p->parent_start_ns;
 	/* The exec that made it does not end it, a later one that was drained already does. */
 	io->began_ns = e->head.boot_ns;
 	io->ended_ns = p->peek_exit_ns;

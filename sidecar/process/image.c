@@ -65,6 +65,7 @@ struct image_own *image_new(struct process_table *t, const struct process *p, ui
 	io->i.start_ns = p->start_ns;
 	io->i.exec_id = exec_id;
 	io->i.parent_pid = p->parent_pid;
+	io->parent_start_ns = p->parent_start_ns;
 	io->i.serial = ++t->last_image_serial;
 	io->i.refs = 1;
 	io->began_ns = began_ns;

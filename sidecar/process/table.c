@@ -225,6 +225,22 @@ int process_table_create(struct process_table **out, const struct process_option
 	return 0;
 }
 
+/* Children that wait for a reading hold their parent, and it holds them. */
+static void drop_heirs(struct process_table *t)
+{
+	for (int i = 0; i < IMAGE_BUCKETS; i++) {
+		struct image_own *io = t->images[i];
+
+		while (io) {
+			bool changes = io->heirs != NULL;
+
+			if (changes)
+				settle_heirs(t, io);
+			io = changes ? t->images[i] : io->hash_next;
+		}
+	}
+}
+
 void process_table_destroy(struct process_table *t)
 {
 	if (!t)
@@ -233,6 +249,7 @@ void process_table_destroy(struct process_table *t)
 		process_free(t, t->living.oldest);
 	while (t->dead.oldest)
 		process_free(t, t->dead.oldest);
+	drop_heirs(t);
 	image_unref(t, t->nobody);
 	files_destroy(t);
 	for (int i = 0; i < CGROUP_SLOTS; i++)

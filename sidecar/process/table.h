@@ -16,11 +16,12 @@
 #define FIRST_FILE_ID	16
 
 #define NS_PER_S	1000000000ull
-#define DEAD_UNSAMPLED_NS (2 * NS_PER_S)	/* nobody will ask for a process that was never sampled */
-#define DEAD_MAX	8192
+#define DEAD_UNSAMPLED_NS (1 * NS_PER_S)	/* nobody will ask for a process that was never sampled */
+#define DEAD_MAX	4096
 #define IDLE_FILES_MAX	512			/* files that no mapping refers to */
 #define WANTED_MAX	1024			/* frames remembered until the maps of their image come */
 #define READ_TRIES	3
+#define HEIRS_MAX	4096			/* children that wait for one reading */
 
 /* A string that images share: forks and caches copy the pointer. */
 struct text { uint32_t refs; char s[]; };
@@ -44,6 +45,9 @@ struct image_own {
 	struct image	 i;			/* first */
 	struct image_own *hash_next;		/* by serial */
 	struct image_own *parent;		/* unread image that this one was forked from */
+	struct image_own *heirs, *heir_next;	/* children gone unread, which wait for this one's reading */
+	uint32_t	 n_heirs;
+	uint64_t	 parent_start_ns;	/* identity of i.parent_pid; 0 unknown */
 	struct map_set	*set;			/* i.maps points into it */
 	struct text	*exe, *cgroup, *container;
 	struct declared	*declared;
@@ -71,6 +75,7 @@ struct process {
 	struct process	*newer, *older;		/* in its list, living or dead */
 	uint32_t	 pid;
 	uint32_t	 parent_pid;
+	uint64_t	 parent_start_ns;	/* 0 unknown */
 	uint64_t	 start_ns;		/* 0: not told yet, see process_enter() */
 	uint64_t	 created_ns, exit_ns;	/* exit_ns 0: lives */
 	uint64_t	 peek_exec_ns, peek_exit_ns;	/* latest exec drained; exit drained; 0 none */
@@ -205,6 +210,14 @@ struct file *file_by_id(struct process_table *t, uint32_t id);
 /* Asks the door; 0 asked.  Counts what it refuses. */
 int	ask(struct process_table *t, struct image_own *io, enum door_ask what, struct file_own *f);
 void	want_process(struct process_table *t, struct image_own *io);
+void	answered(struct image_own *io);	/* one answer that i.pending stood for has come */
+/*
+ * The memory of a child that never exec'd is its parent's as it was: has that one read for a child that
+ * is gone itself.  false: nobody is left to read.
+ */
+bool	want_parent(struct process_table *t, struct image_own *io);
+/* The reading of parent has come, or never will. */
+void	settle_heirs(struct process_table *t, struct image_own *parent);
 void	want_cgroup(struct process_table *t, struct image_own *io);
 void	want_frames(struct process_table *t, struct image_own *io, const __u64 *frames, uint32_t n);
 /* The frames of samples that came while the maps were on their way. */

@@ -12,6 +12,17 @@
 #define FILE_RETRY_NS		(5 * NS_PER_S)
 #define VSYSCALL		"[vsyscall]"
 
+/* Of a process that is gone, the parent most likely sees the same root directory. */
+static void use_parent(struct door_request *r, const struct image_own *io)
+{
+	if (!io->i.parent_pid || !io->parent_start_ns) {
+		r->flags |= DOOR_F_GONE;
+		return;
+	}
+	r->pid = io->i.parent_pid;
+	r->start_ns = io->parent_start_ns;
+}
+
 static struct door_request *begin(struct process_table *t, struct image_own *io, enum door_ask what,
 				  const struct file_own *fo)
 {
@@ -23,8 +34,6 @@ static struct door_request *begin(struct process_table *t, struct image_own *io,
 		r->pid = io->i.pid;
 		r->start_ns = io->i.start_ns;
 		r->image_serial = io->i.serial;
-		if (io->ended_ns)
-			r->flags |= DOOR_F_GONE;
 	}
 	if (!fo)
 		return r;
@@ -32,8 +41,12 @@ static struct door_request *begin(struct process_table *t, struct image_own *io,
 	r->dev_major = fo->f.dev_major;
 	r->dev_minor = fo->f.dev_minor;
 	r->inode = fo->f.inode;
-	r->map_start = fo->map_start;
-	r->map_end = fo->map_end;
+	if (io && io->ended_ns) {
+		use_parent(r, io);
+	} else {
+		r->map_start = fo->map_start;
+		r->map_end = fo->map_end;
+	}
 	if (fo->kind == MAPPING_VDSO && !fo->private_to_image)
 		r->flags |= DOOR_F_OWN_VDSO;
 	if (fo->f.expect_build_id)
@@ -62,6 +75,13 @@ static void wait_for(struct image_own *io)
 	io->i.pending = true;
 }
 
+void answered(struct image_own *io)
+{
+	if (io->outstanding)
+		io->outstanding--;
+	io->i.pending = io->outstanding > 0;
+}
+
 /* The image that this one was forked from was read in the meantime: one memory, one reading. */
 static bool inherit_late(struct process_table *t, struct image_own *io)
 {
@@ -84,7 +104,8 @@ void want_process(struct process_table *t, struct image_own *io)
 		return;
 	}
 	if (io->ended_ns || io->tries == READ_TRIES) {
-		image_set_state(t, io, IMAGE_GONE);
+		if (!want_parent(t, io))
+			image_set_state(t, io, IMAGE_GONE);
 		return;
 	}
 	if (ask(t, io, DOOR_PROCESS, NULL))
@@ -93,6 +114,46 @@ void want_process(struct process_table *t, struct image_own *io)
 	io->tries++;
 	io->cgroup_read_id = io->cgroup_id;
 	wait_for(io);
+}
+
+bool want_parent(struct process_table *t, struct image_own *io)
+{
+	struct image_own *parent = io->parent;
+
+	if (inherit_late(t, io) || io->heir_next || (parent && parent->heirs == io))
+		return true;
+	if (!parent || parent->i.state != IMAGE_EVENTS)
+		return false;
+	want_process(t, parent);
+	if (inherit_late(t, io))
+		return true;
+	if (!parent->outstanding || parent->n_heirs == HEIRS_MAX)
+		return false;
+	io->heir_next = parent->heirs;
+	parent->heirs = io;
+	parent->n_heirs++;
+	image_ref(io);
+	wait_for(io);
+	return true;
+}
+
+void settle_heirs(struct process_table *t, struct image_own *parent)
+{
+	struct image_own *io;
+
+	image_ref(parent);			/* an heir may hold the last reference */
+	while ((io = parent->heirs)) {
+		parent->heirs = io->heir_next;
+		io->heir_next = NULL;
+		parent->n_heirs--;
+		answered(io);
+		if (!inherit_late(t, io) && io->i.state == IMAGE_EVENTS)
+			image_set_state(t, io, IMAGE_GONE);
+		want_remembered(t, io);
+		image_refresh(t, io);
+		image_unref(t, io);
+	}
+	image_unref(t, parent);
 }
 
 void want_cgroup(struct process_table *t, struct image_own *io)
