@@ -11,7 +11,6 @@
 #include "client/command.h"
 #include "client/complain.h"
 #include "client/family.h"
-#include "client/folded.h"
 #include "client/follow.h"
 #include "client/frame.h"
 #include "client/gzip.h"
@@ -31,7 +30,6 @@ struct record {
 	const struct selection *selection;
 	enum form	 form;
 	struct profile	*profile;
-	struct folded	 folded;
 	struct save	 save;
 	struct target	 target;	/* pid 0: no command */
 	struct family	 family;
@@ -105,15 +103,12 @@ static bool wanted(struct record *r, const struct ringside_record *rec)
 static int record_one(void *arg, const struct ringside_record *rec)
 {
 	struct record *r = arg;
-	int err;
 
 	if (rec->kind == RINGSIDE_PROCESS && r->target.pid)
 		return family_learn(&r->family, &rec->process);
 	if (!wanted(r, rec))
 		return 0;
-	err = r->form == FORM_PPROF ? profile_add(r->profile, rec) :
-				      folded_add(&r->folded, &rec->sample);
-	if (!err)
+	if (!profile_add(r->profile, rec))
 		return 1;
 	/* Full: what is there stays, the rest is counted. */
 	r->left_out++;
@@ -160,8 +155,10 @@ static int encode(struct record *r, struct text *out)
 	struct text plain;
 	int err;
 
+	/* Without memory for it, frames stay as unnamed as they came. */
+	profile_resolve(r->profile);
 	if (r->form == FORM_FOLDED)
-		return folded_encode(out, &r->folded);
+		return folded_encode(out, r->profile);
 	add_comments(r);
 	text_init(out, (size_t)1 << 30);
 	err = pprof_encode(&plain, r->profile);
@@ -219,7 +216,7 @@ static int record_run(struct record *r)
 	}
 	if (!err)
 		err = follow_run(&r->follow);
-	if (r->profile && !option_given(r->o, OPTION_SINCE) &&
+	if (!option_given(r->o, OPTION_SINCE) &&
 	    !option_given(r->o, OPTION_NO_FOLLOW))
 		profile_span(r->profile, start, time_now());
 	/* What there is is kept, whatever ended it. */
@@ -255,7 +252,7 @@ static int record_open(struct record *r)
 		complain("creating: %s: %s", file, strerror(-err));
 		return CLIENT_FAILED;
 	}
-	if (r->form == FORM_PPROF && profile_create(&r->profile)) {
+	if (profile_create(&r->profile)) {
 		complain("record: out of memory");
 		return CLIENT_FAILED;
 	}
@@ -276,7 +273,6 @@ static void record_close(struct record *r)
 {
 	save_close(&r->save);
 	profile_destroy(r->profile);
-	folded_fini(&r->folded);
 	family_fini(&r->family);
 	ring_close(&r->ring);
 }
@@ -291,7 +287,6 @@ int cmd_record(const struct command *c, const struct options *o)
 	memset(&r, 0, sizeof(r));
 	r.o = o;
 	r.save.fd = -1;
-	folded_init(&r.folded);
 	err = choose_form(&r, o->value[OPTION_FILE].text);
 	if (err)
 		return err;

@@ -29,7 +29,5 @@ void	 format_frame(struct text *t, const struct format *f, const struct ringside
 
 /* {"service.name":"shop", ...}, also used by list. */
 void	 format_json_attributes(struct json *j, const struct ringside_attribute *a, uint32_t n);
-/* root first, without the count; also used by record. */
-void	 format_folded_stack(struct text *t, const struct ringside_sample *s);
 
 #endif

@@ -6,7 +6,7 @@
 #include "client/format.h"
 #include "client/frame.h"
 
-void format_folded_stack(struct text *t, const struct ringside_sample *s)
+static void put_stack(struct text *t, const struct ringside_sample *s)
 {
 	if (s->comm[0])
 		escape_terminal_except(t, s->comm, strnlen(s->comm, sizeof(s->comm)), ";");
@@ -27,7 +27,7 @@ void format_folded(struct text *t, const struct format *f, const struct ringside
 	(void)f;
 	if (rec->kind != RINGSIDE_SAMPLE)
 		return;
-	format_folded_stack(t, &rec->sample);
+	put_stack(t, &rec->sample);
 	/* The number of samples and not ns: viewers repeat a stack N times. */
 	text_puts(t, " 1\n");
 }

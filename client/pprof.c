@@ -75,7 +75,7 @@ static void put_sample(struct encoder *e, uint32_t id)
 	text_clear(&e->part);
 	for (uint32_t i = 0; i < key.nlocations; i++) {
 		memcpy(&location, bytes + sizeof(key) + i * sizeof(location), sizeof(location));
-		pb_varint(&e->part, location);
+		pb_varint(&e->part, profile_location_of(e->p, location));
 	}
 	pb_message(&e->message, 1, &e->part);
 	text_clear(&e->part);
@@ -202,7 +202,7 @@ static void put_tables(struct encoder *e)
 	const struct profile *p = e->p;
 
 	for (uint32_t id = 1; id <= p->stacks.n; id++)
-		if (p->values[id - 1].count)
+		if (id <= p->values_cap && p->values[id - 1].count)
 			put_sample(e, id);
 	for (uint32_t id = 1; id <= p->mappings.n; id++)
 		put_mapping(e, id);

@@ -23,6 +23,7 @@ int profile_create(struct profile **out)
 	intern_init(&p->mappings, TABLE_MAX);
 	intern_init(&p->locations, TABLE_MAX);
 	intern_init(&p->stacks, TABLE_MAX);
+	intern_init(&p->ranges, TABLE_MAX);
 	text_init(&p->scratch, TEXT_LINE_MAX);
 	text_init(&p->key, TEXT_LINE_MAX);
 	return 0;
@@ -37,12 +38,15 @@ void profile_destroy(struct profile *p)
 	intern_fini(&p->mappings);
 	intern_fini(&p->locations);
 	intern_fini(&p->stacks);
+	intern_fini(&p->ranges);
 	text_fini(&p->scratch);
 	text_fini(&p->key);
 	free(p->values);
 	free(p->main_samples);
 	free(p->limit);
 	free(p->comments);
+	free(p->range_last);
+	free(p->alias);
 	free(p);
 }
 
@@ -112,26 +116,33 @@ static uint32_t add_function(struct profile *p, const struct ringside_frame *f, 
 	return id;
 }
 
-/* Room for what is counted by mapping. */
-static int grow_mappings(struct profile *p)
+/* Room for element id - 1 of an array that grows with a table; new elements are 0. */
+static int grow_by_id(uint64_t **array, uint32_t *cap, uint32_t id)
 {
-	uint32_t cap = p->mappings_cap ? p->mappings_cap * 2 : 64;
+	uint32_t wanted = *cap ? *cap : 64;
 	uint64_t *grown;
 
-	if (p->mappings.n < p->mappings_cap)
+	while (wanted < id)
+		wanted *= 2;
+	if (wanted == *cap)
 		return 0;
-	grown = realloc(p->main_samples, cap * sizeof(*grown));
+	grown = realloc(*array, wanted * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	p->main_samples = grown;
-	grown = realloc(p->limit, cap * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	p->limit = grown;
-	memset(p->main_samples + p->mappings_cap, 0, (cap - p->mappings_cap) * sizeof(*grown));
-	memset(p->limit + p->mappings_cap, 0, (cap - p->mappings_cap) * sizeof(*grown));
-	p->mappings_cap = cap;
+	memset(grown + *cap, 0, (wanted - *cap) * sizeof(*grown));
+	*array = grown;
+	*cap = wanted;
 	return 0;
+}
+
+/* What is kept by mapping: two arrays of one size. */
+static int grow_mappings(struct profile *p, uint32_t id)
+{
+	uint32_t cap = p->mappings_cap;
+
+	if (grow_by_id(&p->main_samples, &cap, id))
+		return -ENOMEM;
+	return grow_by_id(&p->limit, &p->mappings_cap, id);
 }
 
 static uint32_t add_mapping(struct profile *p, const char *path, const char *build_id, bool *failed)
@@ -142,11 +153,9 @@ static uint32_t add_mapping(struct profile *p, const char *path, const char *bui
 	/* Never an empty name: pprof would merge such a mapping with its neighbour. */
 	key.path = add_cstring(p, path && *path ? path : "[unknown]", failed);
 	key.build_id = add_cstring(p, build_id, failed);
-	if (grow_mappings(p)) {
-		*failed = true;
-		return 0;
-	}
 	id = intern_add(&p->mappings, &key, sizeof(key));
+	if (id && grow_mappings(p, id))
+		id = 0;
 	*failed |= !id;
 	return id;
 }
@@ -163,6 +172,24 @@ static uint32_t add_frame_mapping(struct profile *p, const struct ringside_frame
 	return id;
 }
 
+/* Remembers that the address lies in that function, which starts where the frame's offset says. */
+static void add_range(struct profile *p, const struct ringside_frame *f, uint32_t mapping,
+		      uint32_t function)
+{
+	struct profile_range key = { .start = f->address - f->offset, .mapping = mapping,
+				     .function = function };
+	uint32_t id;
+
+	if (!mapping || !function || f->offset > f->address)
+		return;
+	id = intern_add(&p->ranges, &key, sizeof(key));
+	/* Without memory for it some frames stay unnamed: no harm. */
+	if (!id || grow_by_id(&p->range_last, &p->ranges_cap, id))
+		return;
+	if (f->address > p->range_last[id - 1])
+		p->range_last[id - 1] = f->address;
+}
+
 /*
  * One location: frames inlined into each other, innermost first, up to and with the function that
  * holds the code.  Returns its number and sets *used.
@@ -172,14 +199,17 @@ static uint32_t add_location(struct profile *p, const struct ringside_sample *s,
 {
 	struct profile_location key = { 0 };
 	uint32_t depth = stack_depth(s), last = at, id;
-	struct profile_line line;
+	const struct ringside_frame *f;
+	struct profile_line line = { 0 };
 
 	while (stack_frame(s, last)->inlined && last + 1 < depth)
 		last++;
 	*used = last - at + 1;
-	key.address = stack_frame(s, last)->address;
-	key.mapping = add_frame_mapping(p, stack_frame(s, last), failed);
+	f = stack_frame(s, last);
+	key.address = f->address;
+	key.mapping = add_frame_mapping(p, f, failed);
 	key.nlines = *used;
+	key.named = f->function && *f->function;
 	text_clear(&p->key);
 	text_add(&p->key, &key, sizeof(key));
 	for (uint32_t i = at; i <= last; i++) {
@@ -187,6 +217,8 @@ static uint32_t add_location(struct profile *p, const struct ringside_sample *s,
 		line.line = stack_frame(s, i)->line;
 		text_add(&p->key, &line, sizeof(line));
 	}
+	if (key.named)
+		add_range(p, f, key.mapping, line.function);
 	id = text_failed(&p->key) ? 0 :
 	     intern_add(&p->locations, text_string(&p->key), p->key.len);
 	*failed |= !id;
@@ -202,6 +234,7 @@ static uint32_t add_gap(struct profile *p, bool *failed)
 
 	memset(&key, 0, sizeof(key));
 	key.l.nlines = 1;
+	key.l.named = 1;
 	key.line.function = add_function(p, &gap, failed);
 	id = intern_add(&p->locations, &key, sizeof(key));
 	*failed |= !id;

@@ -7,7 +7,6 @@
 
 #include "client/ancestry.h"
 #include "client/family.h"
-#include "client/folded.h"
 #include "client/gzip.h"
 #include "client/intern.h"
 #include "client/profile.h"
@@ -47,19 +46,77 @@ END_TEST
 
 START_TEST(folded_stacks_add_up_in_order)
 {
-	struct folded f;
+	struct ringside_record other = record_sample;
+	struct profile *p;
 	struct text out;
 
-	folded_init(&f);
-	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(folded_add(&f, &record_sample.sample), 0);
-	ck_assert_int_eq(folded_add(&f, &record_plain.sample), 0);
-	ck_assert_int_eq(folded_encode(&out, &f), 0);
-	ck_assert_str_eq(text_string(&out),
-			 "sixteen-bytes-xx;[unknown]+0x7f00;main 1\n"
-			 "worker;[libc.so.6]+0x27000;main;[frames cut];burn;shop::sum(int);vfs_read 3\n");
+	ck_assert_int_eq(profile_create(&p), 0);
+	ck_assert_int_eq(folded_encode(&out, p), 0);
+	ck_assert_str_eq(text_string(&out), "");
 	text_fini(&out);
-	folded_fini(&f);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(profile_add(p, &record_sample), 0);
+	/* Another span is another pprof sample, but the same stack. */
+	other.sample.span_id[0] ^= 1;
+	ck_assert_int_eq(profile_add(p, &other), 0);
+	ck_assert_int_eq(profile_add(p, &record_plain), 0);
+	ck_assert_int_eq(profile_add(p, &record_hostile), 0);
+	ck_assert_int_eq(profile_resolve(p), 0);
+	ck_assert_int_eq(folded_encode(&out, p), 0);
+	ck_assert_str_eq(text_string(&out),
+			 "c\\x1b\\x3b\\n\xef\xbf\xbd;a\\x1b[31m\\n\\t\\r\\x7f\xef\xbf\xbd\\u{9b}\\x3b"
+			 "\\u{202e}\"\\b\xc3\xa9 1\n"
+			 "sixteen-bytes-xx;[unknown]+0x7f00;main 1\n"
+			 "worker;[libc.so.6]+0x27000;main;[frames cut];burn;shop::sum(int);vfs_read 4\n");
+	text_fini(&out);
+	profile_destroy(p);
+}
+END_TEST
+
+/* One sample whose only frame is this. */
+static void add_frame(struct profile *p, const char *function, uint64_t address, uint64_t offset,
+		      const struct ringside_mapping *mapping)
+{
+	const struct ringside_frame frame = { .type = RINGSIDE_FRAME_NATIVE, .function = function,
+					      .address = address, .offset = offset,
+					      .mapping = mapping };
+	const struct ringside_frame *const frames[] = { &frame };
+	struct ringside_record rec = record_plain;
+
+	rec.sample.user = (struct ringside_stack){ .n = 1, .frames = frames };
+	ck_assert_int_eq(profile_add(p, &rec), 0);
+}
+
+START_TEST(names_that_came_late_reach_back_where_they_are_certain)
+{
+	const struct ringside_mapping a = { .path = "/a", .build_id = "01" };
+	const struct ringside_mapping b = { .path = "/b", .build_id = "02" };
+	const struct ringside_mapping anonymous = { .path = "/c" };
+	struct profile *p;
+	struct text out;
+
+	ck_assert_int_eq(profile_create(&p), 0);
+	add_frame(p, NULL, 0x1008, 0, &a);		/* inside burn */
+	add_frame(p, NULL, 0x1010, 0, &a);		/* the last that is known of it */
+	add_frame(p, NULL, 0x1011, 0, &a);		/* may be behind it */
+	add_frame(p, NULL, 0xfff, 0, &a);		/* before it */
+	add_frame(p, NULL, 0x1008, 0, &b);		/* another file */
+	add_frame(p, NULL, 0x1008, 0, &anonymous);	/* perhaps another file */
+	add_frame(p, "burn", 0x1004, 4, &a);
+	add_frame(p, "burn", 0x1010, 0x10, &a);
+	add_frame(p, "next", 0x2000, 0, &a);
+	add_frame(p, "named", 0x1010, 0x10, &anonymous);
+	ck_assert_int_eq(profile_resolve(p), 0);
+	ck_assert_int_eq(folded_encode(&out, p), 0);
+	ck_assert_str_eq(text_string(&out), "sixteen-bytes-xx;[a]+0x1011 1\n"
+					    "sixteen-bytes-xx;[a]+0xfff 1\n"
+					    "sixteen-bytes-xx;[b]+0x1008 1\n"
+					    "sixteen-bytes-xx;[c]+0x1008 1\n"
+					    "sixteen-bytes-xx;burn 4\n"
+					    "sixteen-bytes-xx;named 1\n"
+					    "sixteen-bytes-xx;next 1\n");
+	text_fini(&out);
+	profile_destroy(p);
 }
 END_TEST
 
@@ -182,6 +239,7 @@ static struct profile *filled_profile(void)
 	ck_assert_int_eq(profile_add(p, &record_hostile), 0);
 	profile_comment(p, "a remark");
 	profile_span(p, RECORD_TIME - 1000, RECORD_TIME + 5000);
+	ck_assert_int_eq(profile_resolve(p), 0);
 	ck_assert_uint_eq(profile_samples(p), 5);
 	return p;
 }
@@ -497,6 +555,7 @@ Suite *suite_profile(void)
 
 	tcase_add_test(tc, equal_keys_have_equal_numbers);
 	tcase_add_test(tc, folded_stacks_add_up_in_order);
+	tcase_add_test(tc, names_that_came_late_reach_back_where_they_are_certain);
 	tcase_add_test(tc, varints_are_little_endian_groups_of_seven);
 	tcase_add_test(tc, pprof_has_one_sample_a_stack_and_label_set);
 	tcase_add_test(tc, pprof_names_the_main_binary_first);
