@@ -110,26 +110,48 @@ static void put_process(struct text *t, const struct ringside_process *p)
 	}
 }
 
-void format_other(struct text *t, const struct ringside_record *rec)
+static void put_lost(struct text *t, const struct ringside_lost *l)
 {
 	char buf[NAME_BUF];
 
+	text_puts(t, "LOST ");
+	/* A reader that was overtaken knows the number once it stands on firm ground again. */
+	if (l->count)
+		text_printf(t, "%" PRIu64, l->count);
+	else
+		text_puts(t, "some, the number follows");
+	text_printf(t, ": %s (counted by the %s)",
+		    name_or_number(ringside_cause_name(l->cause), l->cause, buf),
+		    l->by_reader ? "reader" : "writer");
+}
+
+static void put_clock(struct text *t, const struct ringside_record *rec)
+{
+	char buf[NAME_BUF];
+
+	text_puts(t, "CLOCK step ");
+	seconds_print(t, rec->clock.step_ns);
+	text_printf(t, ", epoch %" PRIu32 ", %s, error +-", rec->clock_epoch,
+		    name_or_number(ringside_clock_source_name(rec->clock.source), rec->clock.source,
+				   buf));
+	duration_print(t, (int64_t)rec->clock_error_ns);
+	if (rec->clock.suspended_ns) {
+		text_puts(t, ", the machine slept for ");
+		duration_print(t, (int64_t)rec->clock.suspended_ns);
+	}
+}
+
+void format_other(struct text *t, const struct ringside_record *rec)
+{
 	switch (rec->kind) {
 	case RINGSIDE_PROCESS:
 		put_process(t, &rec->process);
 		break;
 	case RINGSIDE_LOST:
-		text_printf(t, "LOST %" PRIu64 ": %s (counted by the %s)", rec->lost.count,
-			    name_or_number(ringside_cause_name(rec->lost.cause), rec->lost.cause, buf),
-			    rec->lost.by_reader ? "reader" : "writer");
+		put_lost(t, &rec->lost);
 		break;
 	case RINGSIDE_CLOCK:
-		text_puts(t, "CLOCK step ");
-		seconds_print(t, rec->clock.step_ns);
-		text_printf(t, ", epoch %" PRIu32 ", %s, error +-", rec->clock_epoch,
-			    name_or_number(ringside_clock_source_name(rec->clock.source),
-					   rec->clock.source, buf));
-		duration_print(t, (int64_t)rec->clock_error_ns);
+		put_clock(t, rec);
 		break;
 	case RINGSIDE_INCARNATION:
 		text_printf(t, "WRITER pid %" PRIu32 ", incarnation %" PRIu32,

@@ -139,6 +139,34 @@ START_TEST(unknown_values_are_numbers_and_not_nothing)
 }
 END_TEST
 
+START_TEST(rare_words_are_said)
+{
+	struct ringside_record rec = record_lapped;
+	struct format format = { .utc = true };
+	struct text t;
+
+	text_init(&t, TEXT_LINE_MAX);
+	rec.lost.count = 0;
+	format_short(&t, &format, &rec);
+	ck_assert_str_eq(text_string(&t), "17:05:00.123456 LOST some, the number follows: lapped "
+					  "(counted by the reader)\n");
+	text_clear(&t);
+	rec = record_clock;
+	rec.clock.suspended_ns = UINT64_C(200000000000);
+	format_short(&t, &format, &rec);
+	ck_assert_ptr_nonnull(strstr(text_string(&t), ", the machine slept for 3 min 20 s\n"));
+	text_clear(&t);
+	format_json(&t, &format, &rec);
+	ck_assert_ptr_nonnull(strstr(text_string(&t), "\"suspended_nano\":\"200000000000\""));
+	text_clear(&t);
+	/* A record of a later minor version. */
+	rec.kind = 0x10007;
+	format_short(&t, &format, &rec);
+	ck_assert_str_eq(text_string(&t), "17:05:00.123456 RECORD of unknown kind 65543\n");
+	text_fini(&t);
+}
+END_TEST
+
 Suite *suite_format(void)
 {
 	Suite *s = suite_create("client format");
@@ -146,6 +174,7 @@ Suite *suite_format(void)
 
 	tcase_add_loop_test(tc, records_look_as_agreed, 0, (int)(sizeof(formats) / sizeof(*formats)));
 	tcase_add_loop_test(tc, nothing_from_tenants_reaches_the_terminal_raw, 0, 4);
+	tcase_add_test(tc, rare_words_are_said);
 	tcase_add_test(tc, unknown_values_are_numbers_and_not_nothing);
 	suite_add_tcase(s, tc);
 	return s;
