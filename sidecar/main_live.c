@@ -119,6 +119,20 @@ static void on_drain(void *arg, uint64_t info)
 	symbols_flush(l->symbols);
 }
 
+/* Once, when the worker has told how it works. */
+static void worker_warnings(struct live *l)
+{
+	const char *io = symbols_io_backend(l->symbols);
+
+	if (l->worker_told || !io)
+		return;
+	l->worker_told = true;
+	if (l->config->io_backend == IO_URING && strcmp(io, "uring"))
+		live_warn(l, "--io-backend uring: io_uring is forbidden or missing here; plain reads are used");
+	if (!symbols_own_uid(l->symbols))
+		live_warn(l, "the symbol worker has no uid of its own; CAP_SETUID and CAP_SETGID at start give it one");
+}
+
 static void on_names(void *arg, uint64_t info)
 {
 	struct live *l = arg;
@@ -129,6 +143,7 @@ static void on_names(void *arg, uint64_t info)
 		record(l, JOURNAL_NAMES, l->buffer, (size_t)n);
 		pipeline_names(l->pipeline, l->buffer, (size_t)n);
 	}
+	worker_warnings(l);
 	symbols_flush(l->symbols);
 	stop_if_settled(l);
 }

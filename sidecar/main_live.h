@@ -67,6 +67,7 @@ struct live {
 	uint32_t		 n_held;
 	char			*warnings[LIVE_WARNINGS];
 	uint32_t		 n_warnings;
+	bool			 worker_told;	/* how it works was checked against what was asked for */
 };
 
 /* Opens all that sampling needs, drops what rights are not needed any more.  0, or an exit status after
