@@ -326,6 +326,7 @@ void config_free(struct config *c)
 		free(c->external_labels[i].value);
 	}
 	free(c->external_labels);
+	relabel_rules_fini(&c->relabel);
 	free_strings(c->argv, (uint32_t)c->argc);
 	memset(c, 0, sizeof(*c));
 }

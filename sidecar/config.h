@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include "sidecar/labels/relabel.h"
 
 enum config_mode { MODE_RUN, MODE_HELP, MODE_VERSION, MODE_CHECK_CONFIG, MODE_PROBE, MODE_EXPLAIN_LABELS,
 	MODE_EXPLAIN_CONTEXT };
@@ -45,6 +46,7 @@ struct config {
 	bool		 publish_command_line, publish_working_directory;
 	struct config_pair { char *key, *value; } *external_labels;
 	uint32_t	 n_external_labels;
+	struct relabel_rules relabel;		/* relabel_configs */
 	int		 argc;			/* a copy of the command line, for config_reload() */
 	char		**argv;
 };

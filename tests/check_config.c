@@ -425,7 +425,7 @@ static const struct { const char *text; int code; const char *want; } files[] = 
 	{ "config: x\n", 2, "1:1: error: config: only on the command line\n" },
 	{ "ring-size: 16M\n", 0, "1:1: warning: ring-size: unknown key; did you mean ring_size?\n" },
 	{ "relabel_configs:\n- source_labels: [a]\n  action: drop\nfrequency: 0\n", 2,
-	  "1:1: warning: relabel_configs: not used by this version\n"
+	  "1:1: warning: relabel_configs: checked, but not applied by this version\n"
 	  "4:12: error: frequency: 0: must lie between 1 and 10000\n" },
 	{ "label_ttl: 10m\nlabel_cache_size: 5\nkubernetes: {local_only: true}\n", 0,
 	  "1:1: warning: label_ttl: not used by this version\n"
@@ -449,7 +449,7 @@ static const struct { const char *text; int code; const char *want; } files[] = 
 	  "1:23: error: include_env_vars: must be a single value\n"
 	  "1:28: error: include_env_vars: not the name of a variable\n" },
 	{ "external_labels: {1x: y, ok: z, s: [a]}\n", 2,
-	  "1:19: error: external_labels: 1x: not a label name (letters, digits and _)\n"
+	  "1:19: error: external_labels: 1x: not a label name (letters, digits, _ and dots)\n"
 	  "1:36: error: s: must be a single value\n" },
 	{ "external_labels: []\n", 2, "1:18: error: external_labels: must be a map of names to values\n" },
 	{ "publish: {command_line: 5, cwd: true}\n", 2,
