@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ring [--long]: the figures of the ring alone, as ratios in one run.  Each is the median of rounds that
- * alternate with rounds of its baseline, in CPU time of this thread, so that a busy neighbour hits both.
- * One line a figure, ending in met or missed; exit 1 when one was missed.
+ * ring [--long]: the figures of the ring alone, as ratios in one run.  Each is the median
+ * of rounds that alternate with rounds of its baseline, in CPU time of this thread, so
+ * that a busy neighbour hits both.  One line a figure, ending in met or missed; exit 1
+ * when one was missed.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static unsigned int rounds = 31;
 static int missed;
 static char dir[64], path[96];
 static struct ring_writer *w;
-static uint8_t *plain;			/* the baseline's buffer: same size, same file system */
+static uint8_t *plain; /* the baseline's buffer: same size, same file system */
 static uint8_t source[1 << 16];
 static uint32_t lengths[1024];		/* payload sizes of the round */
 
@@ -73,17 +74,18 @@ static double compare(round_fn *ours, round_fn *base, double *ours_ns, double *b
 	return median(q, rounds);
 }
 
-static void figure(const char *what, double value, const char *unit, bool at_most, double goal,
-		   const char *remark)
+static void figure(const char *what, double value, const char *unit, bool at_most,
+		   double goal, const char *remark)
 {
 	bool met = at_most ? value <= goal : value >= goal;
 
-	printf("%-44s %8.2f %-7s %s %-6g %-40s %s\n", what, value, unit, at_most ? "<=" : ">=", goal, remark,
-	       met ? "met" : "missed");
+	printf("%-44s %8.2f %-7s %s %-6g %-40s %s\n", what, value, unit,
+	       at_most ? "<=" : ">=", goal, remark, met ? "met" : "missed");
 	missed |= !met;
 }
 
-static void ratio(const char *what, round_fn *ours, round_fn *base, const char *unit, double goal)
+static void ratio(const char *what, round_fn *ours, round_fn *base, const char *unit,
+		  double goal)
 {
 	double a, b, q = compare(ours, base, &a, &b);
 	char text[80];
@@ -97,10 +99,11 @@ static void note(const char *what, round_fn *ours, round_fn *base)
 {
 	double a, b, q = compare(ours, base, &a, &b);
 
-	printf("%-44s %8.2f %-7s           %.1f ns, baseline %.1f ns\n", what, q, "memcpy", a, b);
+	printf("%-44s %8.2f %-7s           %.1f ns, baseline %.1f ns\n", what, q,
+	       "memcpy", a, b);
 }
 
-/* --- write --------------------------------------------------------------------------------------- */
+/* --- write -------------------------------------------------------------------------- */
 
 static void fix_lengths(uint32_t len)
 {
@@ -151,7 +154,7 @@ static double round_memcpy_in(void)
 	return (double)(cpu_ns() - start) / WRITES;
 }
 
-/* --- read ---------------------------------------------------------------------------------------- */
+/* --- read --------------------------------------------------------------------------- */
 
 static struct ringside *r;
 static struct ringside_record rec;
@@ -185,7 +188,7 @@ static double round_memcpy_out(void)
 	return (double)(cpu_ns() - start) / (double)n;
 }
 
-/* --- dictionary ---------------------------------------------------------------------------------- */
+/* --- dictionary --------------------------------------------------------------------- */
 
 #define STACKS	256u
 
@@ -200,8 +203,10 @@ static void intern_all(void)
 	ring_writer_open_block(w, NULL);
 	for (unsigned int s = 0; s < STACKS; s++) {
 		for (unsigned int k = 0; k < FRAMES; k++) {
-			f.address = k < FRAMES - 2 ? k : s * 1000 + k;	/* roots are shared */
-			snprintf(name, sizeof(name), "some_function_name_%u", (unsigned)f.address % 997);
+			f.address = k < FRAMES - 2 ? k
+						   : s * 1000 + k; /* roots are shared */
+			snprintf(name, sizeof(name), "some_function_name_%u",
+				 (unsigned)f.address % 997);
 			if (ring_intern_string(w, name, strlen(name), &f.function) ||
 			    ring_intern_frame(w, &f, &frames[s][k]))
 				errx(1, "intern");
@@ -210,7 +215,8 @@ static void intern_all(void)
 			errx(1, "intern");
 	}
 	if (ring_intern_string(w, "service.name", 12, &a.key) ||
-	    ring_intern_string(w, "shop", 4, &a.string) || ring_intern_resource(w, &a, 1, 0, &resource))
+	    ring_intern_string(w, "shop", 4, &a.string) ||
+	    ring_intern_resource(w, &a, 1, 0, &resource))
 		errx(1, "intern");
 }
 
@@ -220,7 +226,8 @@ static double round_intern(void)
 	ringside_ref ref;
 
 	for (unsigned int i = 0; i < WRITES; i++)
-		if (ring_intern_stack(w, frames[i * 7 % STACKS], FRAMES, &ref) || ref != stacks[i * 7 % STACKS])
+		if (ring_intern_stack(w, frames[i * 7 % STACKS], FRAMES, &ref) ||
+		    ref != stacks[i * 7 % STACKS])
 			errx(1, "intern");
 	return (double)(cpu_ns() - start) / WRITES;
 }
@@ -240,9 +247,14 @@ static double round_memcpy_264(void)
 static struct ring_sample sample_of(unsigned int i)
 {
 	return (struct ring_sample){
-		.stamp = { .wall_ns = i, .boot_ns = i }, .pid = i, .comm = "bench", .weight = i,
-		.resource = resource, .user_stack = stacks[i % STACKS],
-		.event = RINGSIDE_EVENT_CPU, .unit = RINGSIDE_UNIT_NANOSECONDS,
+		.stamp = { .wall_ns = i, .boot_ns = i },
+		.pid = i,
+		.comm = "bench",
+		.weight = i,
+		.resource = resource,
+		.user_stack = stacks[i % STACKS],
+		.event = RINGSIDE_EVENT_CPU,
+		.unit = RINGSIDE_UNIT_NANOSECONDS,
 	};
 }
 
@@ -270,7 +282,8 @@ static double round_memcpy_96(void)
 
 static struct ringside *r_unresolved;
 
-/* Reading samples with one stack and one resource; found in the cache, as all but the first use are. */
+/* Reading samples with one stack and one resource; found in the cache, as all but the
+ * first use are. */
 static double round_resolved(void)
 {
 	return round_read();
@@ -289,7 +302,9 @@ static double round_unresolved(void)
 
 static void resolve(void)
 {
-	struct ringside_options o = { .size = sizeof(o), .path = path, .no_resolve = true };
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = path,
+				      .no_resolve = true };
 	double with, without, copy[ROUNDS_MAX], one, base;
 	char text[80];
 
@@ -308,7 +323,8 @@ static void resolve(void)
 	ringside_close(r_unresolved);
 }
 
-/* Bytes of a sample with its stack once in the dictionary, against standing in every record. */
+/* Bytes of a sample with its stack once in the dictionary, against standing in every
+ * record. */
 static void history(void)
 {
 	static struct ringside_frame f[FRAMES];
@@ -334,20 +350,23 @@ static void history(void)
 	if (ring_put_sample(w, &s))
 		errx(1, "put");
 	whole = w->pos - before;
-	figure("bytes of an interned sample", (double)interned, "bytes", true, 125, "stack and resource by reference");
-	snprintf(text, sizeof(text), "%llu bytes against %llu, %d frames", (unsigned long long)whole,
-		 (unsigned long long)interned, FRAMES);
-	figure("history per MiB against self-contained", (double)whole / (double)interned, "x", false, 5, text);
+	figure("bytes of an interned sample", (double)interned, "bytes", true, 125,
+	       "stack and resource by reference");
+	snprintf(text, sizeof(text), "%llu bytes against %llu, %d frames",
+		 (unsigned long long)whole, (unsigned long long)interned, FRAMES);
+	figure("history per MiB against self-contained", (double)whole / (double)interned,
+	       "x", false, 5, text);
 }
 
-/* --- wake ---------------------------------------------------------------------------------------- */
+/* --- wake --------------------------------------------------------------------------- */
 
 static void *park(void *arg)
 {
 	struct timespec ts = { .tv_sec = 20 };
 	uint32_t *word = arg;
 
-	/* Not even a ring's reader: waits until the value is what it was never waited for. */
+	/* Not even a ring's reader: waits until the value is what it was never waited
+	 * for. */
 	for (uint32_t v = __atomic_load_n(word, __ATOMIC_RELAXED); v != UINT32_MAX;
 	     v = __atomic_load_n(word, __ATOMIC_RELAXED))
 		syscall(SYS_futex, word, 0, v, &ts, NULL, 0);
@@ -369,8 +388,8 @@ static unsigned int start_parked(pthread_t *threads, unsigned int n, uint32_t *w
 	return i;
 }
 
-/* Median CPU time of one wake of two, as publish does it: what the waiters cost the writer, without what
- * other work on the machine does. */
+/* Median CPU time of one wake of two, as publish does it: what the waiters cost the
+ * writer, without what other work on the machine does. */
 static double stall_ns(uint32_t *word, unsigned int tries)
 {
 	double v[ROUNDS_MAX];
@@ -412,18 +431,23 @@ static void wake_price(unsigned int crowd)
 	many = stall_ns(&words[512], 51);
 	stop_parked(threads, n, &words[512]);
 	free(threads);
-	snprintf(text, sizeof(text), "%.1f us, two waiters %.1f us", many / 1000, one / 1000);
+	snprintf(text, sizeof(text), "%.1f us, two waiters %.1f us", many / 1000,
+		 one / 1000);
 	printf("waiters in the crowd: %u\n", n);
 	figure("writer stall with a hostile crowd", many / one, "x", true, 1.2, text);
 }
 
-/* --- frame --------------------------------------------------------------------------------------- */
+/* --- frame -------------------------------------------------------------------------- */
 
 static void make(void)
 {
-	struct ring_writer_options o = { .path = path, .group = (gid_t)-1, .ring_bytes = RING_BYTES,
+	struct ring_writer_options o = { .path = path,
+					 .group = (gid_t)-1,
+					 .ring_bytes = RING_BYTES,
 					 .dict_bytes = DICT_BYTES };
-	struct ringside_options ro = { .size = sizeof(ro), .path = path, .from_oldest = true };
+	struct ringside_options ro = { .size = sizeof(ro),
+				       .path = path,
+				       .from_oldest = true };
 	char name[112];
 	int fd;
 
@@ -437,7 +461,8 @@ static void make(void)
 	fd = open(name, O_RDWR | O_CREAT, 0600);
 	if (fd < 0 || ftruncate(fd, RING_BYTES))
 		err(1, "%s", name);
-	plain = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	plain = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+		     fd, 0);
 	if (plain == MAP_FAILED)
 		err(1, "mmap");
 	close(fd);

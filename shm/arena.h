@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for what a reader hands out: grows in chunks, so that pointers stay, is bounded, and is
- * forgotten as a whole.
+ * Memory for what a reader hands out: grows in chunks, so that pointers stay, is bounded,
+ * and is forgotten as a whole.
  */
 #ifndef RING_ARENA_H
 #define RING_ARENA_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References into things.  Each entry is decoded once and found again by its offset; equal references
- * mean equal bytes, so it stays good for as long as its half keeps its generation.
+ * References into things.  Each entry is decoded once and found again by its offset;
+ * equal references mean equal bytes, so it stays good for as long as its half keeps its
+ * generation.
  *
- * Kinds are layered, each function below asks only for smaller ones, so a file cannot make us go in
- * circles.  What a record put in is taken out again when the record turns out not to be intact.
+ * Kinds are layered, each function below asks only for smaller ones, so a file cannot
+ * make us go in circles.  What a record put in is taken out again when the record turns
+ * out not to be intact.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +24,17 @@ struct cached { uint8_t kind; };
 struct cached_string { struct cached c; uint32_t len; char s[]; };
 struct cached_mapping { struct cached c; struct ringside_mapping m; };
 struct cached_frame { struct cached c; struct ringside_frame f; };
-struct cached_stack { struct cached c; uint32_t n; const struct ringside_frame *frames[]; };
+struct cached_stack {
+	struct cached c;
+	uint32_t n;
+	const struct ringside_frame *frames[];
+};
 struct cached_attribute { struct cached c; struct ringside_attribute a; };
-struct cached_resource { struct cached c; struct ringside_resource r; struct ringside_attribute a[]; };
+struct cached_resource {
+	struct cached c;
+	struct ringside_resource r;
+	struct ringside_attribute a[];
+};
 
 /* An entry on its way in. */
 struct entry {
@@ -33,19 +43,19 @@ struct entry {
 	uint32_t dict, half, generation, unit;
 	uint32_t len;
 	uint64_t at;			/* of the payload, in the file */
-	uint32_t npeek;			/* pread costs by the call: the head comes with what follows it */
+	uint32_t npeek; /* pread costs by the call: the head comes with what follows it */
 	uint64_t peek[PEEK_WORDS];	/* head, payload */
 };
 
-/* --- the cache ----------------------------------------------------------------------------------- */
+/* --- the cache ---------------------------------------------------------------------- */
 
 int dict_cache_init(struct dict_cache *c, uint64_t half_bytes)
 {
 	void *p;
 
 	c->slots_bytes = half_bytes / RING_ALIGN * sizeof(*c->slots);
-	p = mmap(NULL, c->slots_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		 -1, 0);
+	p = mmap(NULL, c->slots_bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	c->slots = p;
@@ -66,7 +76,8 @@ void dict_cache_fini(struct dict_cache *c)
 void dict_drop(struct dict_cache *c)
 {
 	if (c->generation)
-		madvise(c->slots, c->slots_bytes, MADV_DONTNEED);	/* private: reads as zero again */
+		madvise(c->slots, c->slots_bytes,
+			MADV_DONTNEED); /* private: reads as zero again */
 	arena_reset(&c->arena);
 	c->generation = 0;
 	c->nfresh = 0;
@@ -116,9 +127,10 @@ static void *allocate(const struct entry *e, uint8_t kind, size_t bytes)
 	return c;
 }
 
-/* --- entries ------------------------------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------------------ */
 
-/* Head of the entry at unit, judged: inside the half, of this kind and generation, len in bounds. */
+/* Head of the entry at unit, judged: inside the half, of this kind and generation, len in
+ * bounds. */
 static int enter(struct entry *e, uint8_t kind, uint32_t min, uint32_t max)
 {
 	const struct ring_file *f = &e->r->f;
@@ -129,7 +141,8 @@ static int enter(struct entry *e, uint8_t kind, uint32_t min, uint32_t max)
 	if (off + RING_ALIGN > f->half_bytes)
 		return -EBADMSG;
 	if (f->paranoid)
-		bytes = f->half_bytes - off < sizeof(e->peek) ? f->half_bytes - off : sizeof(e->peek);
+		bytes = f->half_bytes - off < sizeof(e->peek) ? f->half_bytes - off
+							      : sizeof(e->peek);
 	e->at = f->dict_off + e->half * f->half_bytes + off;
 	err = ring_file_read(f, e->at, e->peek, bytes);
 	if (err)
@@ -137,8 +150,8 @@ static int enter(struct entry *e, uint8_t kind, uint32_t min, uint32_t max)
 	e->npeek = (uint32_t)bytes - RING_ALIGN;
 	e->at += RING_ALIGN;
 	e->len = (uint32_t)e->peek[0];
-	if (e->peek[0] >> 32 != kind || e->peek[1] != e->generation || e->len < min || e->len > max ||
-	    e->len > f->half_bytes - off - RING_ALIGN)
+	if (e->peek[0] >> 32 != kind || e->peek[1] != e->generation || e->len < min ||
+	    e->len > max || e->len > f->half_bytes - off - RING_ALIGN)
 		return -EBADMSG;
 	return 0;
 }
@@ -152,17 +165,18 @@ static int payload(const struct entry *e, void *dst)
 }
 
 /* 1: found, *thing; 0: to be decoded by the caller; -EBADMSG. */
-static int look_up(struct entry *e, struct ringside *r, uint32_t dict, uint32_t unit, uint8_t kind,
-		   void *thing)
+static int look_up(struct entry *e, struct ringside *r, uint32_t dict, uint32_t unit,
+		   uint8_t kind, void *thing)
 {
 	struct cached *c;
 
-	e->r = r;			/* not cleared: peek would cost more than the look-up */
+	e->r = r; /* not cleared: peek would cost more than the look-up */
 	e->dict = dict;
 	e->half = dict & 0xff;
 	e->generation = dict >> 8;
 	e->unit = unit;
-	if (e->half > 1 || !e->generation || !unit || unit >= r->f.half_bytes / RING_ALIGN)
+	if (e->half > 1 || !e->generation || !unit ||
+	    unit >= r->f.half_bytes / RING_ALIGN)
 		return -EBADMSG;
 	e->cache = &r->cache[e->half];
 	if (e->cache->generation != e->generation) {
@@ -197,7 +211,8 @@ static int load_string(struct entry *e, struct cached_string **out)
 	return remember(e, s);
 }
 
-static int get_string(struct ringside *r, uint32_t dict, uint32_t unit, const struct cached_string **out)
+static int get_string(struct ringside *r, uint32_t dict, uint32_t unit,
+		      const struct cached_string **out)
 {
 	struct cached_string *s = NULL;
 	struct entry e;
@@ -244,7 +259,8 @@ static int load_mapping(struct entry *e, struct cached_mapping **out)
 	return remember(e, m);
 }
 
-static int get_mapping(struct ringside *r, uint32_t dict, uint32_t unit, const struct ringside_mapping **out)
+static int get_mapping(struct ringside *r, uint32_t dict, uint32_t unit,
+		       const struct ringside_mapping **out)
 {
 	struct cached_mapping *m = NULL;
 	struct entry e;
@@ -275,8 +291,12 @@ static int load_frame(struct entry *e, struct cached_frame **out)
 		return -ENOBUFS;
 	f->f = (struct ringside_frame){
 		.ref = ring_ref(e->generation, e->half, e->unit),
-		.type = w.type, .inlined = w.flags & RING_FRAME_INLINED, .cut = w.flags & RING_FRAME_CUT,
-		.address = w.address, .offset = w.offset, .line = w.line,
+		.type = w.type,
+		.inlined = w.flags & RING_FRAME_INLINED,
+		.cut = w.flags & RING_FRAME_CUT,
+		.address = w.address,
+		.offset = w.offset,
+		.line = w.line,
 	};
 	if ((err = dict_string(e->r, e->dict, w.function, &f->f.function)) ||
 	    (err = dict_string(e->r, e->dict, w.system_name, &f->f.system_name)) ||
@@ -287,7 +307,8 @@ static int load_frame(struct entry *e, struct cached_frame **out)
 	return remember(e, f);
 }
 
-static int get_frame(struct ringside *r, uint32_t dict, uint32_t unit, const struct ringside_frame **out)
+static int get_frame(struct ringside *r, uint32_t dict, uint32_t unit,
+		     const struct ringside_frame **out)
 {
 	struct cached_frame *f = NULL;
 	struct entry e;
@@ -323,7 +344,8 @@ static int load_stack(struct entry *e, struct cached_stack **out)
 	return remember(e, s);
 }
 
-int dict_stack(struct ringside *r, uint32_t dict, uint32_t unit, struct ringside_stack *out)
+int dict_stack(struct ringside *r, uint32_t dict, uint32_t unit,
+	       struct ringside_stack *out)
 {
 	struct cached_stack *s = NULL;
 	struct entry e;
@@ -334,12 +356,15 @@ int dict_stack(struct ringside *r, uint32_t dict, uint32_t unit, struct ringside
 	if (n < 0)
 		return n;
 	*out = (struct ringside_stack){
-		.ref = ring_ref(e.generation, e.half, unit), .n = s->n, .frames = s->frames,
+		.ref = ring_ref(e.generation, e.half, unit),
+		.n = s->n,
+		.frames = s->frames,
 	};
 	return 0;
 }
 
-static int fill_value(const struct entry *e, const struct ring_dict_attribute *w, struct ringside_attribute *a)
+static int fill_value(const struct entry *e, const struct ring_dict_attribute *w,
+		      struct ringside_attribute *a)
 {
 	const struct cached_string *s;
 	int err;
@@ -386,7 +411,8 @@ static int load_attribute(struct entry *e, struct cached_attribute **out)
 	return remember(e, a);
 }
 
-static int get_attribute(struct ringside *r, uint32_t dict, uint32_t unit, struct ringside_attribute *out)
+static int get_attribute(struct ringside *r, uint32_t dict, uint32_t unit,
+			 struct ringside_attribute *out)
 {
 	struct cached_attribute *a = NULL;
 	struct entry e;
@@ -413,7 +439,9 @@ static int load_resource(struct entry *e, struct cached_resource **out)
 	if (!c)
 		return -ENOBUFS;
 	c->r = (struct ringside_resource){
-		.ref = ring_ref(e->generation, e->half, e->unit), .n = e->len / 4 - 1, .attributes = c->a,
+		.ref = ring_ref(e->generation, e->half, e->unit),
+		.n = e->len / 4 - 1,
+		.attributes = c->a,
 	};
 	err = dict_string(e->r, e->dict, units[0], &c->r.schema_url);
 	for (uint32_t i = 0; i < c->r.n && !err; i++)
@@ -424,7 +452,8 @@ static int load_resource(struct entry *e, struct cached_resource **out)
 	return remember(e, c);
 }
 
-int dict_resource(struct ringside *r, uint32_t dict, uint32_t unit, struct ringside_resource *out)
+int dict_resource(struct ringside *r, uint32_t dict, uint32_t unit,
+		  struct ringside_resource *out)
 {
 	struct cached_resource *c = NULL;
 	struct entry e;

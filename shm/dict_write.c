@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dictionary: immutable entries, appended to the current one of two halves, found again by content.
+ * The dictionary: immutable entries, appended to the current one of two halves, found
+ * again by content.
  *
- * A half is recycled only when intent - last_ref >= N: every record that refers to it then stands in a
- * block that is announced as overwritten, so the one intent check of a reader covers the record and all
- * its entries.  The recycling stores come after that announcement's release fence, as ordinary records
- * do.  Nothing outside dict_flip_if_due() changes the generation, so references obtained since the last
- * safe point always belong to the half that a record put now keeps alive.
+ * A half is recycled only when intent - last_ref >= N: every record that refers to it
+ * then stands in a block that is announced as overwritten, so the one intent check of a
+ * reader covers the record and all its entries.  The recycling stores come after that
+ * announcement's release fence, as ordinary records do.  Nothing outside
+ * dict_flip_if_due() changes the generation, so references obtained since the last safe
+ * point always belong to the half that a record put now keeps alive.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "shm/ring_atomic.h"
 #include "shm/writer_state.h"
 
-/* --- hash: not for the file, only for the private index ------------------------------------------ */
+/* --- hash: not for the file, only for the private index ----------------------------- */
 
 static uint64_t fold(uint64_t a, uint64_t b)
 {
@@ -33,7 +35,8 @@ static uint64_t word_at(const uint8_t *p)
 	return v;
 }
 
-static uint32_t hash_bytes(const struct dict *d, uint32_t kind, const void *data, size_t len)
+static uint32_t hash_bytes(const struct dict *d, uint32_t kind, const void *data,
+			   size_t len)
 {
 	const uint8_t *p = data;
 	uint64_t h = d->seed[0] ^ (uint64_t)kind << 56 ^ len, a = 0, b = 0;
@@ -48,13 +51,14 @@ static uint32_t hash_bytes(const struct dict *d, uint32_t kind, const void *data
 	return (uint32_t)(h ^ h >> 32);
 }
 
-/* --- life ---------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 
 static void start_half(struct dict *d, uint32_t half, uint32_t generation)
 {
 	uint64_t *words = (uint64_t *)(void *)(d->base + half * d->half_bytes);
 
-	d->half[half] = (struct dict_half){ .generation = generation, .used = RING_ALIGN };
+	d->half[half] =
+		(struct dict_half){ .generation = generation, .used = RING_ALIGN };
 	d->current = half;
 	d->word = generation << 8 | half;
 	d->full = false;
@@ -104,7 +108,8 @@ static bool half_dead(const struct ring_writer *w, const struct dict_half *h)
 	return !h->referenced || w->block - h->last_ref >= w->nblocks;
 }
 
-/* Nearly full counts as full: a flip between records beats a fallback in the middle of one. */
+/* Nearly full counts as full: a flip between records beats a fallback in the middle of
+ * one. */
 static bool half_full(const struct dict *d)
 {
 	uint64_t slack = d->half_bytes / 16 < 65536 ? d->half_bytes / 16 : 65536;
@@ -117,7 +122,8 @@ void dict_flip_if_due(struct ring_writer *w)
 	struct dict *d = &w->dict;
 	uint32_t other = !d->current, generation = d->half[d->current].generation + 1;
 
-	if (!half_full(d) || !half_dead(w, &d->half[other]) || generation > RING_MAX_GENERATION)
+	if (!half_full(d) || !half_dead(w, &d->half[other]) ||
+	    generation > RING_MAX_GENERATION)
 		return;
 	start_half(d, other, generation);
 	show_meta(w, 0);
@@ -153,7 +159,7 @@ void dict_referenced(struct ring_writer *w)
 	show_meta(w, w->dict.current);
 }
 
-/* --- entries ------------------------------------------------------------------------------------- */
+/* --- entries ------------------------------------------------------------------------ */
 
 static bool entry_is(const uint64_t *words, uint32_t kind, const void *data, uint32_t len)
 {
@@ -167,7 +173,8 @@ static uint32_t append(struct dict *d, uint32_t kind, const void *data, uint32_t
 	uint64_t need = RING_ENTRY_BYTES(len), at = h->used;
 	uint64_t *words = (uint64_t *)(void *)(d->base + d->current * d->half_bytes + at);
 
-	if (h->used + need > d->half_bytes || d->index_used >= d->index_mask - d->index_mask / 8)
+	if (h->used + need > d->half_bytes ||
+	    d->index_used >= d->index_mask - d->index_mask / 8)
 		return 0;
 	if (len & 15) {
 		ring_relaxed_store(words + need / 8 - 2, 0);
@@ -180,7 +187,8 @@ static uint32_t append(struct dict *d, uint32_t kind, const void *data, uint32_t
 	return (uint32_t)(at / RING_ALIGN);
 }
 
-static int intern(struct ring_writer *w, uint32_t kind, const void *data, uint32_t len, ringside_ref *ref)
+static int intern(struct ring_writer *w, uint32_t kind, const void *data, uint32_t len,
+		  ringside_ref *ref)
 {
 	struct dict *d = &w->dict;
 	uint32_t hash = hash_bytes(d, kind, data, len), i = hash & d->index_mask;
@@ -220,7 +228,8 @@ static uint32_t string_len(const char *s, size_t len)
 	return (uint32_t)len;
 }
 
-int ring_intern_string(struct ring_writer *w, const char *s, size_t len, ringside_ref *ref)
+int ring_intern_string(struct ring_writer *w, const char *s, size_t len,
+		       ringside_ref *ref)
 {
 	*ref = 0;
 	if (!s)
@@ -228,7 +237,8 @@ int ring_intern_string(struct ring_writer *w, const char *s, size_t len, ringsid
 	return intern(w, RING_D_STRING, s, string_len(s, len), ref);
 }
 
-int ring_intern_mapping(struct ring_writer *w, const struct ring_mapping *m, ringside_ref *ref)
+int ring_intern_mapping(struct ring_writer *w, const struct ring_mapping *m,
+			ringside_ref *ref)
 {
 	struct ring_dict_mapping e = {
 		.start = m->start, .end = m->end, .file_offset = m->file_offset,
@@ -236,27 +246,34 @@ int ring_intern_mapping(struct ring_writer *w, const struct ring_mapping *m, rin
 	};
 
 	*ref = 0;
-	if (dict_unit(&w->dict, m->path, &e.path) || dict_unit(&w->dict, m->build_id, &e.build_id))
+	if (dict_unit(&w->dict, m->path, &e.path) ||
+	    dict_unit(&w->dict, m->build_id, &e.build_id))
 		return -ESTALE;
 	return intern(w, RING_D_MAPPING, &e, sizeof(e), ref);
 }
 
-int ring_intern_frame(struct ring_writer *w, const struct ring_frame *f, ringside_ref *ref)
+int ring_intern_frame(struct ring_writer *w, const struct ring_frame *f,
+		      ringside_ref *ref)
 {
 	struct ring_dict_frame e = {
-		.address = f->address, .offset = f->offset, .line = f->line, .type = f->type,
+		.address = f->address,
+		.offset = f->offset,
+		.line = f->line,
+		.type = f->type,
 		.flags = f->inlined ? RING_FRAME_INLINED : 0,
 	};
 	const struct dict *d = &w->dict;
 
 	*ref = 0;
-	if (dict_unit(d, f->function, &e.function) || dict_unit(d, f->system_name, &e.system_name) ||
+	if (dict_unit(d, f->function, &e.function) ||
+	    dict_unit(d, f->system_name, &e.system_name) ||
 	    dict_unit(d, f->file, &e.file) || dict_unit(d, f->mapping, &e.mapping))
 		return -ESTALE;
 	return intern(w, RING_D_FRAME, &e, sizeof(e), ref);
 }
 
-int ring_intern_stack(struct ring_writer *w, const ringside_ref *frames, uint32_t n, ringside_ref *ref)
+int ring_intern_stack(struct ring_writer *w, const ringside_ref *frames, uint32_t n,
+		      ringside_ref *ref)
 {
 	struct dict *d = &w->dict;
 
@@ -271,7 +288,8 @@ int ring_intern_stack(struct ring_writer *w, const ringside_ref *frames, uint32_
 	return intern(w, RING_D_STACK, d->units, n * (uint32_t)sizeof(*d->units), ref);
 }
 
-static int intern_attribute(struct ring_writer *w, const struct ring_attribute *a, uint32_t *unit)
+static int intern_attribute(struct ring_writer *w, const struct ring_attribute *a,
+			    uint32_t *unit)
 {
 	struct ring_dict_attribute e = { .type = a->type };
 	const struct dict *d = &w->dict;
@@ -302,8 +320,8 @@ static int intern_attribute(struct ring_writer *w, const struct ring_attribute *
 	return err;
 }
 
-int ring_intern_resource(struct ring_writer *w, const struct ring_attribute *a, uint32_t n,
-			 ringside_ref schema_url, ringside_ref *ref)
+int ring_intern_resource(struct ring_writer *w, const struct ring_attribute *a,
+			 uint32_t n, ringside_ref schema_url, ringside_ref *ref)
 {
 	struct dict *d = &w->dict;
 	int err;
@@ -318,5 +336,6 @@ int ring_intern_resource(struct ring_writer *w, const struct ring_attribute *a, 
 		if (err)
 			return err;
 	}
-	return intern(w, RING_D_RESOURCE, d->units, (n + 1) * (uint32_t)sizeof(*d->units), ref);
+	return intern(w, RING_D_RESOURCE, d->units, (n + 1) * (uint32_t)sizeof(*d->units),
+		      ref);
 }

@@ -11,7 +11,8 @@
 #include "shm/ring_atomic.h"
 #include "shm/ring_time.h"
 
-/* Ask with a read lock: a write lock would take a squatting reader's lock for a live writer. */
+/* Ask with a read lock: a write lock would take a squatting reader's lock for a live
+ * writer. */
 static int lock_held(int fd)
 {
 	struct flock fl = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -25,7 +26,8 @@ int ringside_liveness(struct ringside *r, struct ringside_liveness *out)
 {
 	struct { uint32_t state, incarnation; uint64_t heartbeat; } h;
 	uint64_t now = ring_host_boot_ns(r->timens_offset);
-	int held, err = ring_file_read(&r->f, offsetof(struct ring_header, state), &h, sizeof(h));
+	int held, err = ring_file_read(&r->f, offsetof(struct ring_header, state), &h,
+				       sizeof(h));
 
 	if (err)
 		return err;
@@ -42,11 +44,12 @@ int ringside_liveness(struct ringside *r, struct ringside_liveness *out)
 	return 0;
 }
 
-/* --- what is held -------------------------------------------------------------------------------- */
+/* --- what is held ------------------------------------------------------------------- */
 
-/* Time of the first numbered record at or after pos in this block (first), or of the last one; the
- * number that follows the last.  The block's own time where there is none. */
-static int scan_block(struct ringside *r, uint64_t block, bool first, int64_t *time_ns, uint64_t *next_seq)
+/* Time of the first numbered record at or after pos in this block (first), or of the last
+ * one; the number that follows the last.  The block's own time where there is none. */
+static int scan_block(struct ringside *r, uint64_t block, bool first, int64_t *time_ns,
+		      uint64_t *next_seq)
 {
 	uint64_t pos = block << r->f.shift, avail, w0, need;
 	struct ring_stamp_wire stamp;
@@ -58,13 +61,15 @@ static int scan_block(struct ringside *r, uint64_t block, bool first, int64_t *t
 		return n;
 	*time_ns = b.real_ns;
 	*next_seq = b.first_seq;
-	for (pos += RING_RECORD_BYTES(sizeof(b)); pos >> r->f.shift == block; pos += need) {
+	for (pos += RING_RECORD_BYTES(sizeof(b)); pos >> r->f.shift == block;
+	     pos += need) {
 		n = ring_view(r, pos, &words, &avail);
 		if (n <= 0)
 			break;
 		w0 = ring_relaxed_load(words);
 		need = RING_RECORD_BYTES(ring_word0_len(w0));
-		if (need > avail || ring_word0_type(w0) == RING_T_PAD || need < 16 + sizeof(stamp))
+		if (need > avail || ring_word0_type(w0) == RING_T_PAD ||
+		    need < 16 + sizeof(stamp))
 			break;
 		ring_copy_out(&stamp, words + 2, sizeof(stamp));
 		*time_ns = stamp.real_ns;
@@ -86,7 +91,8 @@ static int held_range(struct ringside *r, struct ringside_geometry *out)
 		return n;
 	newest = tail ? (tail - 1) >> r->f.shift : 0;
 	oldest = ring_oldest_block(intent, r->f.nblocks, 0);
-	for (n = 0; !n && oldest <= newest; oldest++) {	/* a writer at work takes the very oldest */
+	for (n = 0; !n && oldest <= newest;
+	     oldest++) { /* a writer at work takes the very oldest */
 		n = ring_block_header(r, oldest, &b);
 		if (n > 0)
 			n = scan_block(r, oldest, true, &out->oldest_ns, &seq);
@@ -106,14 +112,20 @@ int ringside_geometry(struct ringside *r, struct ringside_geometry *out)
 {
 	const struct ring_file *f = &r->f;
 	struct ring_half_meta half[2];
-	int err = ring_file_read(f, offsetof(struct ring_header, half), half, sizeof(half));
+	int err =
+		ring_file_read(f, offsetof(struct ring_header, half), half, sizeof(half));
 
 	if (err)
 		return err;
 	*out = (struct ringside_geometry){
-		.major = f->major, .minor = f->minor, .block_bytes = 1u << f->shift,
-		.nblocks = f->nblocks, .max_payload = f->max_payload, .data_bytes = f->data_bytes,
-		.dict_bytes = 2 * f->half_bytes, .file_bytes = f->file_bytes,
+		.major = f->major,
+		.minor = f->minor,
+		.block_bytes = 1u << f->shift,
+		.nblocks = f->nblocks,
+		.max_payload = f->max_payload,
+		.data_bytes = f->data_bytes,
+		.dict_bytes = 2 * f->half_bytes,
+		.file_bytes = f->file_bytes,
 		.dict_used_bytes = half[0].used + half[1].used,
 	};
 	snprintf(out->path, sizeof(out->path), "%s", r->path);

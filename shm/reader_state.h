@@ -2,8 +2,8 @@
 /*
  * Insides of struct ringside, shared by the files of the read side.
  *
- * What comes from the file is hostile.  It is copied first and judged after: geometry once, at open;
- * a record when it is copied; a dictionary entry when it is decoded.
+ * What comes from the file is hostile.  It is copied first and judged after: geometry
+ * once, at open; a record when it is copied; a dictionary entry when it is decoded.
  */
 #ifndef RING_READER_STATE_H
 #define RING_READER_STATE_H
@@ -18,11 +18,12 @@
 #define RING_HOPS		4	/* at most, in one call of ringside_next() */
 #define RING_SLICE_MS		100	/* of waiting: a wake-up can be stolen */
 
-/* An open file whose page 0 was checked.  Trusted: nothing here is read from the file again. */
+/* An open file whose page 0 was checked.  Trusted: nothing here is read from the file
+ * again. */
 struct ring_file {
 	int		 fd;
 	bool		 paranoid;
-	const uint8_t	*map;		/* whole file; paranoid: only page 0, for the futex */
+	const uint8_t *map; /* whole file; paranoid: only page 0, for the futex */
 	size_t		 map_bytes;
 	dev_t		 dev;
 	ino_t		 ino;
@@ -34,13 +35,14 @@ struct ring_file {
 	uint8_t		 uuid[16];
 };
 
-/* Decoded entries of one half, by offset/16.  Pointers stay valid until the half is dropped. */
+/* Decoded entries of one half, by offset/16.  Pointers stay valid until the half is
+ * dropped. */
 struct dict_cache {
 	uint32_t	 generation;	/* 0: empty */
 	void		**slots;	/* half_bytes / 16 of them; pages appear on use */
 	size_t		 slots_bytes;
 	struct arena	 arena;
-	uint32_t	*fresh;		/* put in by the record under way: taken out when it is lapped */
+	uint32_t *fresh; /* put in by the record under way: taken out when it is lapped */
 	uint32_t	 nfresh, fresh_cap;
 };
 
@@ -56,7 +58,7 @@ struct ringside {
 	bool		 seq_known;	/* else the next block header tells */
 	bool		 rebase;	/* another file: its numbers may begin anywhere */
 	bool		 changed;	/* tell the caller to forget refs */
-	uint8_t		 gap_cause;	/* why a gap before the next block header would be there */
+	uint8_t gap_cause; /* why a gap before the next block header would be there */
 	bool		 skipped;	/* moved on without a record: a gap may follow */
 	struct ringside_counts counts;
 
@@ -78,9 +80,9 @@ struct ringside {
 	struct ringside_status *status;
 };
 
-/* --- ring_open.c, ring_file.c ------------------------------------------------------------------- */
+/* --- ring_open.c, ring_file.c ------------------------------------------------------- */
 
-int	 ring_open_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int ring_open_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int	 ring_file_open(struct ring_file *f, const struct ringside_options *o);
 void	 ring_file_close(struct ring_file *f);
 /* Copies; -EBADMSG when the file is not that long any more. */
@@ -117,10 +119,11 @@ static inline int ring_file_intent(const struct ring_file *f, uint64_t *intent)
 /* Buffers for the geometry of r->f; drops what was cached of another file. */
 int	 ring_reader_prepare(struct ringside *r);
 
-/* --- ring_read.c -------------------------------------------------------------------------------- */
+/* --- ring_read.c -------------------------------------------------------------------- */
 
-/* 1: bytes at pos up to the tail or the block's end; 0: nothing published there; -ESTALE: lapped. */
-int	 ring_view(struct ringside *r, uint64_t pos, const uint64_t **words, uint64_t *avail);
+/* 1: bytes at pos up to the tail or the block's end; 0: nothing published there; -ESTALE:
+ * lapped. */
+int ring_view(struct ringside *r, uint64_t pos, const uint64_t **words, uint64_t *avail);
 /* Is what was copied from this block still that block?  1, 0, -errno. */
 int	 ring_intact(const struct ringside *r, uint64_t block);
 /* Tail and intent, in this order; -EBADMSG when no writer can have stored them. */
@@ -130,29 +133,31 @@ int	 ring_block_header(struct ringside *r, uint64_t block, struct ring_block *ou
 /* The oldest block that is worth reading, `margin` blocks away from the writer. */
 uint64_t ring_oldest_block(uint64_t intent, uint32_t nblocks, uint32_t margin);
 
-/* --- ring_seek.c -------------------------------------------------------------------------------- */
+/* --- ring_seek.c -------------------------------------------------------------------- */
 
 int	 ring_position(struct ringside *r);	/* as the options say, after open */
 int	 ring_go_to_block(struct ringside *r, uint64_t block);
 
-/* --- ring_follow.c ------------------------------------------------------------------------------ */
+/* --- ring_follow.c ------------------------------------------------------------------ */
 
 /* At the end of what is published: 1 followed to another file, 0 nothing new, -errno. */
 int	 ring_follow(struct ringside *r);
 /* Another file at the path?  Rate-limited unless forced. */
 bool	 ring_path_moved(struct ringside *r, bool force);
 
-/* --- ring_decode.c: 0, -EBADMSG for bytes that break the rules, -ENOMEM, -ENOBUFS ---------------- */
+/* --- ring_decode.c: 0, -EBADMSG for bytes that break the rules, -ENOMEM, -ENOBUFS --- */
 
 int	 ring_decode(struct ringside *r, uint16_t type, uint16_t flags, uint32_t len,
 		     struct ringside_record *rec);
 /* len bytes and a NUL, from the record's arena. */
 char	*ring_string(struct arena *a, const void *bytes, size_t len);
 
-/* --- dict_read.c: the same results --------------------------------------------------------------- */
+/* --- dict_read.c: the same results -------------------------------------------------- */
 
-int	 dict_resource(struct ringside *r, uint32_t dict, uint32_t unit, struct ringside_resource *out);
-int	 dict_stack(struct ringside *r, uint32_t dict, uint32_t unit, struct ringside_stack *out);
+int dict_resource(struct ringside *r, uint32_t dict, uint32_t unit,
+		  struct ringside_resource *out);
+int dict_stack(struct ringside *r, uint32_t dict, uint32_t unit,
+	       struct ringside_stack *out);
 int	 dict_string(struct ringside *r, uint32_t dict, uint32_t unit, const char **out);
 /* The record under way was intact, or was not. */
 void	 dict_keep(struct ringside *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crc32c, four bits at a time: for 16 KiB of status once a second and for records whose flag asks for
- * it, which no writer of ours sets.  Small beats fast here.
+ * crc32c, four bits at a time: for 16 KiB of status once a second and for records whose
+ * flag asks for it, which no writer of ours sets.  Small beats fast here.
  */
 #ifndef RING_CRC_H
 #define RING_CRC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring is born complete: temporary name, every page allocated, locked while nobody can reach it,
- * formatted, and only then renamed into place.
+ * A ring is born complete: temporary name, every page allocated, locked while nobody can
+ * reach it, formatted, and only then renamed into place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,19 +46,22 @@ static int choose_geometry(struct geometry *g, const struct ring_writer_options 
 	if (o->ring_bytes > RING_MAX_DATA || o->dict_bytes > 2ull * RING_MAX_HALF)
 		return -EINVAL;
 	/* data_bytes must be whole 64 KiB too, so small blocks come in larger numbers */
-	for (g->nblocks = RING_MIN_BLOCKS; (uint64_t)g->nblocks << g->shift < o->ring_bytes ||
-	     (uint64_t)g->nblocks << g->shift < RING_ALIGN_FILE; g->nblocks *= 2)
+	for (g->nblocks = RING_MIN_BLOCKS;
+	     (uint64_t)g->nblocks << g->shift < o->ring_bytes ||
+	     (uint64_t)g->nblocks << g->shift < RING_ALIGN_FILE;
+	     g->nblocks *= 2)
 		if (g->nblocks == RING_MAX_BLOCKS)
 			return -EINVAL;
 	g->data_bytes = (uint64_t)g->nblocks << g->shift;
-	g->half_bytes = round_up(o->dict_bytes / 2 + (o->dict_bytes & 1), RING_ALIGN_FILE);
+	g->half_bytes =
+		round_up(o->dict_bytes / 2 + (o->dict_bytes & 1), RING_ALIGN_FILE);
 	if (g->half_bytes < RING_MIN_HALF)
 		g->half_bytes = RING_MIN_HALF;
 	g->file_bytes = RING_DATA_OFF + g->data_bytes + 2 * g->half_bytes;
 	return 0;
 }
 
-/* --- place --------------------------------------------------------------------------------------- */
+/* --- place -------------------------------------------------------------------------- */
 
 static int open_dir(struct ring_writer *w, const char *path)
 {
@@ -68,11 +71,17 @@ static int open_dir(struct ring_writer *w, const char *path)
 	int n;
 
 	if (!*base || strlen(base) >= sizeof(w->name))
-		return ring_fail(-EINVAL, "create: on %s: not the name of a file; use DIRECTORY/NAME", path);
-	n = snprintf(dir, sizeof(dir), "%.*s", slash == path ? 1 : slash ? (int)(slash - path) : 1,
-		     slash ? path : ".");
+		return ring_fail(
+			-EINVAL,
+			"create: on %s: not the name of a file; use DIRECTORY/NAME",
+			path);
+	if (slash && slash != path)
+		n = snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+	else
+		n = snprintf(dir, sizeof(dir), "%s", slash ? "/" : ".");
 	if (n < 0 || (size_t)n >= sizeof(dir))
-		return ring_fail(-ENAMETOOLONG, "create: path too long; use a shorter one");
+		return ring_fail(-ENAMETOOLONG,
+				 "create: path too long; use a shorter one");
 	snprintf(w->name, sizeof(w->name), "%s", base);
 	snprintf(w->prev_name, sizeof(w->prev_name), "%s.prev", base);
 	snprintf(w->lock_name, sizeof(w->lock_name), "%s.lock", base);
@@ -81,14 +90,17 @@ static int open_dir(struct ring_writer *w, const char *path)
 	if (w->dirfd < 0 && errno == ENOENT && !mkdir(dir, 0755))
 		w->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->dirfd < 0)
-		return ring_fail(-errno, "create: on %s: %s; make the directory, writable by this user",
-				 dir, strerror(errno));
+		return ring_fail(
+			-errno,
+			"create: on %s: %s; make the directory, writable by this user",
+			dir, strerror(errno));
 	if (!fstatfs(w->dirfd, &fs))
-		w->on_tmpfs = fs.f_type == TMPFS_MAGIC_NUMBER || (unsigned long)fs.f_type == RAMFS_MAGIC_NUMBER;
+		w->on_tmpfs = fs.f_type == TMPFS_MAGIC_NUMBER ||
+			      (unsigned long)fs.f_type == RAMFS_MAGIC_NUMBER;
 	return 0;
 }
 
-/* --- room ---------------------------------------------------------------------------------------- */
+/* --- room --------------------------------------------------------------------------- */
 
 /* Where the file system has no fallocate: writing is the other way to own every page. */
 static int allocate_by_writing(int fd, uint64_t bytes)
@@ -96,7 +108,8 @@ static int allocate_by_writing(int fd, uint64_t bytes)
 	static const uint8_t zeroes[65536];
 
 	for (uint64_t at = 0; at < bytes; at += sizeof(zeroes))
-		if (pwrite(fd, zeroes, sizeof(zeroes), (off_t)at) != (ssize_t)sizeof(zeroes))
+		if (pwrite(fd, zeroes, sizeof(zeroes), (off_t)at) !=
+		    (ssize_t)sizeof(zeroes))
 			return errno ? -errno : -ENOSPC;
 	return 0;
 }
@@ -110,7 +123,8 @@ static int allocate(int fd, uint64_t bytes)
 	while (n && errno == EINTR);
 	if (!n)
 		return 0;
-	return errno == EOPNOTSUPP || errno == ENOSYS ? allocate_by_writing(fd, bytes) : -errno;
+	return errno == EOPNOTSUPP || errno == ENOSYS ? allocate_by_writing(fd, bytes)
+						      : -errno;
 }
 
 static uint64_t free_bytes(const struct ring_writer *w)
@@ -122,9 +136,10 @@ static uint64_t free_bytes(const struct ring_writer *w)
 	return (geteuid() ? v.f_bavail : v.f_bfree) * (uint64_t)v.f_frsize;
 }
 
-/* A full file system gives the previous rings back first: PATH.prev, then the one being replaced,
- * which only happens when that helps. */
-static int allocate_or_free(struct ring_writer *w, struct ring_predecessor *old, const struct geometry *g)
+/* A full file system gives the previous rings back first: PATH.prev, then the one being
+ * replaced, which only happens when that helps. */
+static int allocate_or_free(struct ring_writer *w, struct ring_predecessor *old,
+			    const struct geometry *g)
 {
 	int err = allocate(w->fd, g->file_bytes);
 
@@ -141,38 +156,47 @@ static int allocate_or_free(struct ring_writer *w, struct ring_predecessor *old,
 		}
 	}
 	if (err)
-		return ring_fail(err, "create: on %s: %s: the ring needs %llu bytes (%llu of records, %llu of "
-				 "dictionary), free are %llu; make the file system larger or the ring "
-				 "smaller (--ring-size, --dict-size)", w->name, strerror(-err),
-				 (unsigned long long)g->file_bytes, (unsigned long long)g->data_bytes,
-				 (unsigned long long)(2 * g->half_bytes),
-				 (unsigned long long)free_bytes(w));
+		return ring_fail(
+			err,
+			"create: on %s: %s: the ring needs %llu bytes (%llu of records, %llu of "
+			"dictionary), free are %llu; make the file system larger or the ring "
+			"smaller (--ring-size, --dict-size)",
+			w->name, strerror(-err), (unsigned long long)g->file_bytes,
+			(unsigned long long)g->data_bytes,
+			(unsigned long long)(2 * g->half_bytes),
+			(unsigned long long)free_bytes(w));
 	return 0;
 }
 
 static int open_temp(struct ring_writer *w)
 {
-	/* We hold RING.lock: a file of this name is left over from a crash, or planted. */
+	/* We hold RING.lock: a file of this name is left over from a crash, or
+	 * planted. */
 	unlinkat(w->dirfd, w->temp_name, 0);
-	w->fd = openat(w->dirfd, w->temp_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	w->fd = openat(w->dirfd, w->temp_name,
+		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (w->fd < 0)
-		return ring_fail(-errno, "create: on %s: %s; is the directory writable for this user?",
-				 w->temp_name, strerror(errno));
+		return ring_fail(
+			-errno,
+			"create: on %s: %s; is the directory writable for this user?",
+			w->temp_name, strerror(errno));
 	return 0;
 }
 
-/* Liveness: taken while nobody else can reach the file, dropped by the kernel whatever kills us. */
+/* Liveness: taken while nobody else can reach the file, dropped by the kernel whatever
+ * kills us. */
 static int lock_ring(struct ring_writer *w)
 {
 	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
 	if (fcntl(w->fd, F_OFD_SETLK, &fl))
-		return ring_fail(-errno, "lock: on %s: %s; use a file system with open-file locks",
-				 w->temp_name, strerror(errno));
+		return ring_fail(
+			-errno, "lock: on %s: %s; use a file system with open-file locks",
+			w->temp_name, strerror(errno));
 	return 0;
 }
 
-/* --- format -------------------------------------------------------------------------------------- */
+/* --- format ------------------------------------------------------------------------- */
 
 static uint64_t own_start_time(void)
 {
@@ -215,8 +239,8 @@ static void read_boot_id(uint8_t out[16])
 	}
 }
 
-static void format(struct ring_writer *w, const struct geometry *g, const struct ring_predecessor *old,
-		   uint64_t boot_ns)
+static void format(struct ring_writer *w, const struct geometry *g,
+		   const struct ring_predecessor *old, uint64_t boot_ns)
 {
 	struct ring_header *h = w->hdr;
 
@@ -232,7 +256,8 @@ static void format(struct ring_writer *w, const struct geometry *g, const struct
 	h->dict_off = RING_DATA_OFF + g->data_bytes;
 	h->dict_bytes = 2 * g->half_bytes;
 	h->file_bytes = g->file_bytes;
-	if (getrandom(h->uuid, sizeof(h->uuid), GRND_NONBLOCK) != (ssize_t)sizeof(h->uuid))
+	if (getrandom(h->uuid, sizeof(h->uuid), GRND_NONBLOCK) !=
+	    (ssize_t)sizeof(h->uuid))
 		memcpy(h->uuid, &boot_ns, sizeof(boot_ns));
 	read_boot_id(h->boot_id);
 	h->writer_pid = (uint32_t)getpid();
@@ -250,8 +275,10 @@ static int map_ring(struct ring_writer *w, const struct geometry *g)
 	w->map = mmap(NULL, g->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
 	if (w->map == MAP_FAILED) {
 		w->map = NULL;
-		return ring_fail(-errno, "create: on %s: mmap of %llu bytes: %s; make the ring smaller",
-				 w->name, (unsigned long long)g->file_bytes, strerror(errno));
+		return ring_fail(
+			-errno,
+			"create: on %s: mmap of %llu bytes: %s; make the ring smaller",
+			w->name, (unsigned long long)g->file_bytes, strerror(errno));
 	}
 	w->map_bytes = g->file_bytes;
 	w->hdr = (struct ring_header *)(void *)w->map;
@@ -272,7 +299,9 @@ static int map_ring(struct ring_writer *w, const struct geometry *g)
 static void first_records(struct ring_writer *w, bool replaces, uint64_t boot_ns)
 {
 	struct ring_incarnation_wire r = {
-		.stamp.boot_ns = boot_ns, .stamp.u = w->incarnation, .writer_pid = (uint32_t)getpid(),
+		.stamp.boot_ns = boot_ns,
+		.stamp.u = w->incarnation,
+		.writer_pid = (uint32_t)getpid(),
 	};
 	struct ring_stamp stamp = { .boot_ns = boot_ns };
 
@@ -285,18 +314,21 @@ static void first_records(struct ring_writer *w, bool replaces, uint64_t boot_ns
 	ring_writer_publish(w);
 }
 
-/* --- create, close ------------------------------------------------------------------------------- */
+/* --- create, close ------------------------------------------------------------------ */
 
 static int give_away(struct ring_writer *w, const struct ring_writer_options *o)
 {
 	mode_t mode = o->mode ? o->mode : 0640;
 
-	if (o->group != (gid_t)-1 && o->group != getegid() && fchown(w->fd, (uid_t)-1, o->group))
-		return ring_fail(-errno, "create: on %s: group %lu: %s; needs CAP_CHOWN or membership", w->name,
-				 (unsigned long)o->group, strerror(errno));
+	if (o->group != (gid_t)-1 && o->group != getegid() &&
+	    fchown(w->fd, (uid_t)-1, o->group))
+		return ring_fail(
+			-errno,
+			"create: on %s: group %lu: %s; needs CAP_CHOWN or membership",
+			w->name, (unsigned long)o->group, strerror(errno));
 	if (fchmod(w->fd, mode & 07777))
-		return ring_fail(-errno, "create: on %s: mode %o: %s", w->name, (unsigned)mode,
-				 strerror(errno));
+		return ring_fail(-errno, "create: on %s: mode %o: %s", w->name,
+				 (unsigned)mode, strerror(errno));
 	return 0;
 }
 
@@ -306,10 +338,12 @@ static int install(struct ring_writer *w, struct ring_predecessor *old, uint64_t
 	if (old->fd >= 0)
 		ring_prev_keep(w, old);
 	if (renameat(w->dirfd, w->temp_name, w->dirfd, w->name))
-		return ring_fail(-errno, "create: on %s: rename into place: %s; remove what stands there",
-				 w->name, strerror(errno));
+		return ring_fail(
+			-errno,
+			"create: on %s: rename into place: %s; remove what stands there",
+			w->name, strerror(errno));
 	w->renamed = true;
-	if (old->fd < 0) {		/* somebody removed the ring, but not what was before it */
+	if (old->fd < 0) { /* somebody removed the ring, but not what was before it */
 		w->prev_deadline = boot_ns + PREV_CRASHED_NS;
 		return 0;
 	}
@@ -323,24 +357,30 @@ static int check_options(const struct ring_writer_options *o, struct geometry *g
 	if (!o->path || !*o->path)
 		return ring_fail(-EINVAL, "create: no path given; use --ring PATH");
 	if (o->mode & 022)
-		return ring_fail(-EINVAL, "create: on %s: mode %o lets others write: readers would refuse it; "
-				 "use 0640", o->path, (unsigned)o->mode);
+		return ring_fail(
+			-EINVAL,
+			"create: on %s: mode %o lets others write: readers would refuse it; "
+			"use 0640",
+			o->path, (unsigned)o->mode);
 	if (choose_geometry(g, o))
-		return ring_fail(-EINVAL, "create: on %s: sizes out of range: blocks 4 KiB to 16 MiB, at most "
-				 "%u of them, dictionary at most %u MiB; see ringside-ring(5)", o->path,
-				 RING_MAX_BLOCKS, 2 * (RING_MAX_HALF >> 20));
+		return ring_fail(
+			-EINVAL,
+			"create: on %s: sizes out of range: blocks 4 KiB to 16 MiB, at most "
+			"%u of them, dictionary at most %u MiB; see ringside-ring(5)",
+			o->path, RING_MAX_BLOCKS, 2 * (RING_MAX_HALF >> 20));
 	return 0;
 }
 
-static int build(struct ring_writer *w, const struct ring_writer_options *o, const struct geometry *g,
-		 struct ring_predecessor *old)
+static int build(struct ring_writer *w, const struct ring_writer_options *o,
+		 const struct geometry *g, struct ring_predecessor *old)
 {
 	uint64_t boot_ns = ring_host_boot_ns(ring_timens_offset());
 	int err;
 
 	if ((err = open_dir(w, o->path)) || (err = ring_lock_take(w)) ||
 	    (err = ring_predecessor_open(w, old)) || (err = open_temp(w)) ||
-	    (err = allocate_or_free(w, old, g)) || (err = lock_ring(w)) || (err = map_ring(w, g)))
+	    (err = allocate_or_free(w, old, g)) || (err = lock_ring(w)) ||
+	    (err = map_ring(w, g)))
 		return err;
 	w->seq = old->final_seq + 1;
 	w->incarnation = old->incarnation + 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Payload bytes, already copied, into a record.  Every length is checked against what is left of the
- * payload before it is used; whatever does not add up makes the record corrupt.
+ * Payload bytes, already copied, into a record.  Every length is checked against what is
+ * left of the payload before it is used; whatever does not add up makes the record
+ * corrupt.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static uint64_t u64(const uint32_t v[2])
 	return v[0] | (uint64_t)v[1] << 32;
 }
 
-/* --- attributes, resource -------------------------------------------------------------------------- */
+/* --- attributes, resource ----------------------------------------------------------- */
 
 static int get_value(struct cursor *c, uint32_t len, struct ringside_attribute *a)
 {
@@ -130,7 +131,8 @@ static int get_attribute(struct cursor *c, struct ringside_attribute *a)
 	return err ? err : align(c);
 }
 
-static int get_attributes(struct cursor *c, uint32_t n, const struct ringside_attribute **out)
+static int get_attributes(struct cursor *c, uint32_t n,
+			  const struct ringside_attribute **out)
 {
 	struct ringside_attribute *a;
 	int err = 0;
@@ -154,15 +156,15 @@ static int get_resource(struct cursor *c, struct ringside_resource *out)
 	struct ring_resource_inline head;
 	int err;
 
-	if ((err = get(c, &head, sizeof(head))) || (err = get_string(c, head.schema_len, &out->schema_url)) ||
-	    (err = align(c)))
+	if ((err = get(c, &head, sizeof(head))) ||
+	    (err = get_string(c, head.schema_len, &out->schema_url)) || (err = align(c)))
 		return err;
 	err = get_attributes(c, head.n, &out->attributes);
 	out->n = head.n;
 	return err;
 }
 
-/* --- stacks ---------------------------------------------------------------------------------------- */
+/* --- stacks ------------------------------------------------------------------------- */
 
 static int get_mapping(struct cursor *c, struct ringside_mapping *m)
 {
@@ -181,8 +183,8 @@ static int get_mapping(struct cursor *c, struct ringside_mapping *m)
 	return align(c);
 }
 
-static int get_frame(struct cursor *c, const struct ringside_mapping *mappings, uint32_t nmappings,
-		     struct ringside_frame *f)
+static int get_frame(struct cursor *c, const struct ringside_mapping *mappings,
+		     uint32_t nmappings, struct ringside_frame *f)
 {
 	struct ring_frame_inline head;
 	int err = get(c, &head, sizeof(head));
@@ -216,7 +218,8 @@ static int get_stack(struct cursor *c, struct ringside_stack *out)
 
 	if (err)
 		return err;
-	if (head.n > RING_MAX_FRAMES || head.n > c->left / sizeof(struct ring_frame_inline) ||
+	if (head.n > RING_MAX_FRAMES ||
+	    head.n > c->left / sizeof(struct ring_frame_inline) ||
 	    head.nmappings > c->left / sizeof(struct ring_mapping_inline))
 		return -EBADMSG;
 	m = allocate(c, head.nmappings * sizeof(*m));
@@ -234,7 +237,7 @@ static int get_stack(struct cursor *c, struct ringside_stack *out)
 	return err;
 }
 
-/* --- records --------------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------ */
 
 static void get_stamp(const struct ring_stamp_wire *w, struct ringside_record *rec)
 {
@@ -270,7 +273,8 @@ static int get_link(struct cursor *c, struct ringside_sample *s)
 {
 	int err;
 
-	if ((err = get(c, s->trace_id, sizeof(s->trace_id))) || (err = get(c, s->span_id, sizeof(s->span_id))))
+	if ((err = get(c, s->trace_id, sizeof(s->trace_id))) ||
+	    (err = get(c, s->span_id, sizeof(s->span_id))))
 		return err;
 	s->has_link = true;
 	return 0;
@@ -282,8 +286,8 @@ static int get_parts(struct cursor *c, const struct ring_sample_wire *w, uint16_
 {
 	int err = 0;
 
-	if ((flags & RING_F_RESOURCE && w->resource) || (flags & RING_F_KERNEL && w->kernel) ||
-	    (flags & RING_F_USER && w->user))
+	if ((flags & RING_F_RESOURCE && w->resource) ||
+	    (flags & RING_F_KERNEL && w->kernel) || (flags & RING_F_USER && w->user))
 		return -EBADMSG;
 	if (flags & RING_F_LINK)
 		err = get_link(c, s);
@@ -291,9 +295,11 @@ static int get_parts(struct cursor *c, const struct ring_sample_wire *w, uint16_
 		err = flags & RING_F_RESOURCE ? get_resource(c, &s->resource) :
 			refer_resource(c, w->resource, &s->resource);
 	if (!err)
-		err = flags & RING_F_KERNEL ? get_stack(c, &s->kernel) : refer_stack(c, w->kernel, &s->kernel);
+		err = flags & RING_F_KERNEL ? get_stack(c, &s->kernel)
+					    : refer_stack(c, w->kernel, &s->kernel);
 	if (!err)
-		err = flags & RING_F_USER ? get_stack(c, &s->user) : refer_stack(c, w->user, &s->user);
+		err = flags & RING_F_USER ? get_stack(c, &s->user)
+					  : refer_stack(c, w->user, &s->user);
 	if (!err)
 		err = get_attributes(c, w->nattributes, &s->attributes);
 	return err;
@@ -362,7 +368,8 @@ static int get_lost(struct cursor *c, struct ringside_record *rec)
 		return err;
 	get_stamp(&w.stamp, rec);
 	rec->kind = RINGSIDE_LOST;
-	rec->lost = (struct ringside_lost){ .count = w.count, .cause = (uint8_t)w.stamp.u };
+	rec->lost =
+		(struct ringside_lost){ .count = w.count, .cause = (uint8_t)w.stamp.u };
 	return w.stamp.u && w.stamp.u <= UINT8_MAX ? 0 : -EBADMSG;
 }
 
@@ -376,7 +383,9 @@ static int get_clock(struct cursor *c, struct ringside_record *rec)
 	get_stamp(&w.stamp, rec);
 	rec->kind = RINGSIDE_CLOCK;
 	rec->clock = (struct ringside_clock){
-		.offset_ns = w.offset_ns, .step_ns = w.step_ns, .suspended_ns = w.suspended_ns,
+		.offset_ns = w.offset_ns,
+		.step_ns = w.step_ns,
+		.suspended_ns = w.suspended_ns,
 		.source = (uint8_t)w.stamp.u,
 	};
 	return 0;
@@ -410,7 +419,8 @@ static int get_unknown(struct cursor *c, uint16_t type, struct ringside_record *
 	return 0;
 }
 
-int ring_decode(struct ringside *r, uint16_t type, uint16_t flags, uint32_t len, struct ringside_record *rec)
+int ring_decode(struct ringside *r, uint16_t type, uint16_t flags, uint32_t len,
+		struct ringside_record *rec)
 {
 	struct cursor c = { .r = r, .p = r->payload, .left = len };
 

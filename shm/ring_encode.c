@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records into bytes.  A sample whose stacks and resource are interned and that has no attributes is
- * fixed: it is put in one piece.  Everything else is built in w->scratch, part by part, inside a budget.
+ * Records into bytes.  A sample whose stacks and resource are interned and that has no
+ * attributes is fixed: it is put in one piece.  Everything else is built in w->scratch,
+ * part by part, inside a budget.
  */
 #include <errno.h>
 #include <string.h>
@@ -58,14 +59,18 @@ static void put64(uint32_t out[2], uint64_t v)
 static struct ring_stamp_wire stamp_wire(const struct ring_stamp *s, uint32_t u)
 {
 	return (struct ring_stamp_wire){
-		.boot_ns = s->boot_ns, .real_ns = s->wall_ns, .clock_error_ns = s->clock_error_ns,
-		.clock_epoch = s->clock_epoch, .u = u,
+		.boot_ns = s->boot_ns,
+		.real_ns = s->wall_ns,
+		.clock_error_ns = s->clock_error_ns,
+		.clock_epoch = s->clock_epoch,
+		.u = u,
 	};
 }
 
-/* --- attributes and resources -------------------------------------------------------------------- */
+/* --- attributes and resources ------------------------------------------------------- */
 
-static uint32_t value_bytes(const struct ringside_attribute *a, const void **value, int64_t *number)
+static uint32_t value_bytes(const struct ringside_attribute *a, const void **value,
+			    int64_t *number)
 {
 	switch (a->type) {
 	case RINGSIDE_INT:
@@ -86,7 +91,8 @@ static uint32_t value_bytes(const struct ringside_attribute *a, const void **val
 }
 
 /* False: no room.  key: a unit of the dictionary, or 0 for the key in words. */
-static bool add_attribute(struct encoder *e, uint32_t key, const struct ringside_attribute *a)
+static bool add_attribute(struct encoder *e, uint32_t key,
+			  const struct ringside_attribute *a)
 {
 	struct ring_attr_inline head = { .key = key, .type = a->type };
 	const void *value;
@@ -106,7 +112,8 @@ static bool add_attribute(struct encoder *e, uint32_t key, const struct ringside
 }
 
 /* As many attributes as fit below limit. */
-static void add_resource(struct encoder *e, const struct ringside_resource *r, uint32_t limit)
+static void add_resource(struct encoder *e, const struct ringside_resource *r,
+			 uint32_t limit)
 {
 	struct ring_resource_inline head = { .schema_len = bounded(r->schema_url) };
 	uint32_t at = e->len, cap = e->cap;
@@ -127,7 +134,7 @@ static void add_resource(struct encoder *e, const struct ringside_resource *r, u
 		e->flags |= RING_F_CUT;
 }
 
-/* --- stacks -------------------------------------------------------------------------------------- */
+/* --- stacks ------------------------------------------------------------------------- */
 
 /* Which frames of a stack fit: the first `leaf` and the last `root`. */
 struct choice {
@@ -174,7 +181,8 @@ static bool choose(struct choice *c, const struct ringside_frame *f, uint32_t li
 }
 
 /* Leaf and root by turns, so that what is left out is the middle. */
-static void choose_frames(struct choice *c, const struct ringside_stack *s, uint32_t limit)
+static void choose_frames(struct choice *c, const struct ringside_stack *s,
+			  uint32_t limit)
 {
 	uint32_t n = s->n;
 	bool leaf = true;
@@ -196,7 +204,8 @@ static void choose_frames(struct choice *c, const struct ringside_stack *s, uint
 static void add_mapping(struct encoder *e, const struct ringside_mapping *m)
 {
 	struct ring_mapping_inline head = {
-		.path_len = (uint16_t)bounded(m->path), .build_id_len = (uint8_t)build_id_len(m),
+		.path_len = (uint16_t)bounded(m->path),
+		.build_id_len = (uint8_t)build_id_len(m),
 		.build_id_kind = m->build_id_kind,
 	};
 
@@ -209,17 +218,21 @@ static void add_mapping(struct encoder *e, const struct ringside_mapping *m)
 	add_align(e);
 }
 
-static void add_frame(struct encoder *e, const struct choice *c, const struct ringside_frame *f, bool cut)
+static void add_frame(struct encoder *e, const struct choice *c,
+		      const struct ringside_frame *f, bool cut)
 {
 	struct ring_frame_inline head = {
-		.line = f->line, .type = f->type,
-		.mapping = f->mapping ? (uint16_t)find_mapping(c, f->mapping) : RING_NO_MAPPING,
+		.line = f->line,
+		.type = f->type,
+		.mapping = f->mapping ? (uint16_t)find_mapping(c, f->mapping)
+				      : RING_NO_MAPPING,
 		.function_len = (uint16_t)bounded(f->function),
 		.system_len = (uint16_t)bounded(f->system_name),
 		.file_len = (uint16_t)bounded(f->file),
 	};
 
-	head.flags = (f->inlined ? RING_FRAME_INLINED : 0) | (cut || f->cut ? RING_FRAME_CUT : 0);
+	head.flags = (f->inlined ? RING_FRAME_INLINED : 0) |
+		     (cut || f->cut ? RING_FRAME_CUT : 0);
 	put64(head.address, f->address);
 	put64(head.offset, f->offset);
 	add(e, &head, sizeof(head));
@@ -229,7 +242,8 @@ static void add_frame(struct encoder *e, const struct choice *c, const struct ri
 	add_align(e);
 }
 
-static void add_stack(struct encoder *e, const struct ringside_stack *s, uint32_t limit, uint16_t flag)
+static void add_stack(struct encoder *e, const struct ringside_stack *s, uint32_t limit,
+		      uint16_t flag)
 {
 	struct choice c = { 0 };
 	struct ring_stack_inline head;
@@ -251,7 +265,7 @@ static void add_stack(struct encoder *e, const struct ringside_stack *s, uint32_
 	e->flags |= flag;
 }
 
-/* --- records ------------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------ */
 
 static int put_encoded(struct encoder *e, uint16_t type, const struct ring_stamp *stamp)
 {
@@ -268,7 +282,8 @@ static void count_fallback(struct ring_writer *w)
 	ring_relaxed_store(&w->hdr->dict_fallbacks, ++w->fallbacks);
 }
 
-static int fill_sample(struct ring_writer *w, const struct ring_sample *s, struct ring_sample_wire *out)
+static int fill_sample(struct ring_writer *w, const struct ring_sample *s,
+		       struct ring_sample_wire *out)
 {
 	const struct dict *d = &w->dict;
 
@@ -282,13 +297,15 @@ static int fill_sample(struct ring_writer *w, const struct ring_sample *s, struc
 		.nattributes = (uint16_t)s->nattributes,
 	};
 	memcpy(out->comm, s->comm, sizeof(out->comm));
-	if (dict_unit(d, s->resource, &out->resource) || dict_unit(d, s->kernel_stack, &out->kernel) ||
+	if (dict_unit(d, s->resource, &out->resource) ||
+	    dict_unit(d, s->kernel_stack, &out->kernel) ||
 	    dict_unit(d, s->user_stack, &out->user))
 		return -ESTALE;
 	return s->nattributes > RING_MAX_ATTRIBUTES ? -EMSGSIZE : 0;
 }
 
-/* Thread-context attributes.  They are small, and come last: what is before them leaves room. */
+/* Thread-context attributes.  They are small, and come last: what is before them leaves
+ * room. */
 static int add_attributes(struct encoder *e, const struct ring_sample *s)
 {
 	uint32_t key;
@@ -316,11 +333,12 @@ static uint32_t attributes_bytes(const struct ring_sample *s)
 	return sum;
 }
 
-/* The rare parts.  Attributes have the first claim on room, then half of what is left is the
- * resource's, half of that the kernel stack's, and the user stack has the rest. */
+/* The rare parts.  Attributes have the first claim on room, then half of what is left is
+ * the resource's, half of that the kernel stack's, and the user stack has the rest. */
 static int add_variable(struct encoder *e, const struct ring_sample *s)
 {
-	const struct ringside_resource *resource = s->resource ? NULL : s->inline_resource;
+	const struct ringside_resource *resource = s->resource ? NULL
+							       : s->inline_resource;
 	const struct ringside_stack *kernel = s->kernel_stack ? NULL : s->inline_kernel;
 	const struct ringside_stack *user = s->user_stack ? NULL : s->inline_user;
 	uint32_t reserved = attributes_bytes(s), link = s->has_link ? 24 : 0;
@@ -372,8 +390,12 @@ static int build_process(struct encoder *e, const struct ring_process *p)
 {
 	struct ring_process_wire fixed = {
 		.stamp = stamp_wire(&p->stamp, e->w->dict.word),
-		.start_ns = p->process_start_ns, .pid = p->pid, .parent_pid = p->parent_pid,
-		.exit_code = p->exit_code, .exit_signal = p->exit_signal, .action = p->action,
+		.start_ns = p->process_start_ns,
+		.pid = p->pid,
+		.parent_pid = p->parent_pid,
+		.exit_code = p->exit_code,
+		.exit_signal = p->exit_signal,
+		.action = p->action,
 	};
 	uint32_t len = bounded(p->command), most = e->cap - sizeof(fixed) - 4;
 
@@ -391,8 +413,9 @@ static int build_process(struct encoder *e, const struct ring_process *p)
 }
 
 /*
- * Process records have a tenth of a block: a fork storm must not flush the flight recorder.  The
- * account starts anew with each block, so one that would open the next block is judged there.
+ * Process records have a tenth of a block: a fork storm must not flush the flight
+ * recorder.  The account starts anew with each block, so one that would open the next
+ * block is judged there.
  */
 int ring_put_process(struct ring_writer *w, const struct ring_process *p)
 {
@@ -414,7 +437,8 @@ int ring_put_process(struct ring_writer *w, const struct ring_process *p)
 	return err;
 }
 
-int ring_put_lost(struct ring_writer *w, const struct ring_stamp *stamp, uint32_t cause, uint64_t count)
+int ring_put_lost(struct ring_writer *w, const struct ring_stamp *stamp, uint32_t cause,
+		  uint64_t count)
 {
 	struct ring_lost_wire r = { .stamp = stamp_wire(stamp, cause), .count = count };
 
@@ -423,10 +447,13 @@ int ring_put_lost(struct ring_writer *w, const struct ring_stamp *stamp, uint32_
 	return ring_put(w, RING_T_SOURCE_LOST, 0, &r, sizeof(r), stamp);
 }
 
-int ring_put_clock(struct ring_writer *w, const struct ring_stamp *stamp, const struct ringside_clock *c)
+int ring_put_clock(struct ring_writer *w, const struct ring_stamp *stamp,
+		   const struct ringside_clock *c)
 {
 	struct ring_clock_wire r = {
-		.stamp = stamp_wire(stamp, c->source), .offset_ns = c->offset_ns, .step_ns = c->step_ns,
+		.stamp = stamp_wire(stamp, c->source),
+		.offset_ns = c->offset_ns,
+		.step_ns = c->step_ns,
 		.suspended_ns = c->suspended_ns,
 	};
 

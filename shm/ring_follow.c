@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the writer is replaced, its file is: readers drain the old one to its end and go on in the new.
- * The old one says that it is superseded; where it could not (a crash, a foreign owner), the path shows
- * another file.
+ * When the writer is replaced, its file is: readers drain the old one to its end and go
+ * on in the new.  The old one says that it is superseded; where it could not (a crash, a
+ * foreign owner), the path shows another file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@ bool ring_path_moved(struct ringside *r, bool force)
 	return st.st_ino != r->f.ino || st.st_dev != r->f.dev;
 }
 
-/* Everything of the old file that can still be read was read: on to the oldest block of the new. */
+/* Everything of the old file that can still be read was read: on to the oldest block of
+ * the new. */
 static int go_over(struct ringside *r, const struct ring_file *f)
 {
 	uint64_t intent;
@@ -66,17 +67,20 @@ int ring_follow(struct ringside *r)
 	if (state != RING_SUPERSEDED && !r->replaced && !ring_path_moved(r, false))
 		return 0;
 	if (state == RING_SUPERSEDED && !ring_path_moved(r, true))
-		return 0;		/* e.g. opened as PATH.prev: this is the file that was asked for */
+		return 0; /* e.g. opened as PATH.prev: this is the file that was asked for
+			   */
 	r->replaced = true;
-	/* The last publish of the old writer came before the state, or before its lock was dropped. */
+	/* The last publish of the old writer came before the state, or before its lock
+	 * was dropped. */
 	err = drained(r);
 	if (err <= 0)
 		return err;
 	err = ring_file_open(&f, &r->options);
 	if (!err)
 		return go_over(r, &f);
-	/* Planted, or not there yet: what we hold is as good as before, and the path is looked at again.
-	 * Not so when the writer itself sent us on, or when a newer format has taken over. */
+	/* Planted, or not there yet: what we hold is as good as before, and the path is
+	 * looked at again.  Not so when the writer itself sent us on, or when a newer
+	 * format has taken over. */
 	r->replaced = false;
 	return err == -ENOTSUP || (state == RING_SUPERSEDED && err != -ENOENT) ? err : 0;
 }

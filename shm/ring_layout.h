@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every byte of a ring file that both sides agree on.  ringside-ring(5) says the same in words; a
- * change here is a change there.  Little endian, only ever appended to.
+ * Every byte of a ring file that both sides agree on.  ringside-ring(5) says the same in
+ * words; a change here is a change there.  Little endian, only ever appended to.
  *
  *  0        page 0: struct ring_header
  *  0x1000   status slot 0, 16 KiB
@@ -13,18 +13,19 @@
  * A block, and the records in it, all multiples of 16 bytes:
  *
  *  +--------------+-----+--------+----------+---------+
- *  | block header | rec | rec    | ...      | pad     |  a record never straddles two blocks
+ *  | block header | rec | rec    | ...      | pad     |  no record straddles two blocks
  *  +--------------+-----+--------+----------+---------+
  *
  * A record:
  *
  *  0        4      6      8        12       16
  *  +--------+------+------+--------+--------+---------------- - -
- *  | len    | type | flags| seq    | crc    | payload, len bytes, then up to 15 of anything
+ *  | len    | type | flags| seq    | crc    | payload, len bytes, up to 15 of anything
  *  +--------+------+------+--------+--------+---------------- - -
  *  '---- word 0 ---------''---- word 1 -----'
  *
- * Position p (64 bits, never wraps) stands in block p >> block_shift, at data_off + (p & data_bytes-1).
+ * Position p (64 bits, never wraps) stands in block p >> block_shift, at data_off +
+ * (p & data_bytes - 1).
  */
 #ifndef RING_LAYOUT_H
 #define RING_LAYOUT_H
@@ -42,8 +43,8 @@
 #define RING_STATUS_OFF		0x1000u
 #define RING_STATUS_BYTES	16384u
 #define RING_STATUS_SLOTS	2
-#define RING_DATA_OFF		65536u	/* what this writer uses; a reader takes any legal one */
-#define RING_ALIGN_FILE		65536u	/* sizes of data, halves and offsets are multiples of it */
+#define RING_DATA_OFF		65536u /* of this writer; a reader takes any legal one */
+#define RING_ALIGN_FILE		65536u /* sizes and offsets are multiples of it */
 
 #define RING_MIN_SHIFT		12
 #define RING_MAX_SHIFT		24
@@ -128,7 +129,7 @@ struct ring_header {
 	uint8_t	 pad5[0x1000 - 0x500];
 };
 
-#define RING_FILE_CRC	1u		/* records carry crc32c; this writer never sets it */
+#define RING_FILE_CRC 1u /* records carry crc32c; this writer never sets it */
 
 #define RING_AT(type, field, off) \
 	_Static_assert(offsetof(struct type, field) == (off), #type "." #field)
@@ -176,7 +177,7 @@ _Static_assert(sizeof(struct ring_half_meta) == 32, "half meta");
 _Static_assert(sizeof(struct ring_anchor_slot) == 64, "anchor");
 _Static_assert(sizeof(struct ring_header) == RING_PAGE0_BYTES, "page 0");
 
-/* --- records ---------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------ */
 
 #define RING_ALIGN		16u
 #define RING_RECORD_BYTES(len)	((16u + (uint64_t)(len) + 15u) & ~(uint64_t)15u)
@@ -198,7 +199,7 @@ enum ring_type {
 #define RING_F_RESOURCE		0x0004u	/* a self-contained resource follows */
 #define RING_F_KERNEL		0x0008u	/* a self-contained kernel stack follows */
 #define RING_F_USER		0x0010u	/* a self-contained user stack follows */
-#define RING_F_CUT		0x0020u	/* something self-contained was left out for room */
+#define RING_F_CUT		0x0020u /* something self-contained was cut for room */
 
 /* Word 0 and word 1, each one 8-byte access. */
 static inline uint64_t ring_word0(uint32_t len, uint16_t type, uint16_t flags)
@@ -244,8 +245,8 @@ RING_AT(ring_block, incarnation, 40);
 RING_AT(ring_block, clock_epoch, 44);
 _Static_assert(sizeof(struct ring_block) == 48, "block header");
 
-/* Every record that has a number begins with this, of whatever type: a reader can date what it does
- * not know.  The last word belongs to the type. */
+/* Every record that has a number begins with this, of whatever type: a reader can date
+ * what it does not know.  The last word belongs to the type. */
 struct ring_stamp_wire {
 	uint64_t boot_ns;
 	int64_t	 real_ns;
@@ -260,9 +261,10 @@ RING_AT(ring_stamp_wire, u, 28);
 _Static_assert(sizeof(struct ring_stamp_wire) == 32, "stamp");
 
 /*
- * A reference in a record is an offset/16 into the half that `dict` names (generation << 8 | half);
- * 0 refers to nothing.  After the fixed part, in this order and only when present: link, self-
- * contained resource, kernel stack, user stack, nattributes attributes.
+ * A reference in a record is an offset/16 into the half that `dict` names (generation <<
+ * 8 | half); 0 refers to nothing.  After the fixed part, in this order and only when
+ * present: link, self- contained resource, kernel stack, user stack, nattributes
+ * attributes.
  */
 struct ring_sample_wire {
 	struct ring_stamp_wire stamp;	/* u = dict */
@@ -344,7 +346,7 @@ struct ring_incarnation_wire {
 RING_AT(ring_incarnation_wire, writer_pid, 32);
 _Static_assert(sizeof(struct ring_incarnation_wire) == 40, "incarnation");
 
-/* --- self-contained parts: each starts on a multiple of 4, its bytes follow it, zeroes up to 4 --- */
+/* --- self-contained parts: each on a multiple of 4, zeroes up to 4 behind it ---------- */
 
 struct ring_attr_inline {		/* then the key's and the value's bytes */
 	uint32_t key;			/* reference, or 0: key_len bytes follow */
@@ -370,7 +372,7 @@ struct ring_stack_inline {		/* then nmappings mappings, then n frames */
 };
 _Static_assert(sizeof(struct ring_stack_inline) == 4, "stack");
 
-struct ring_mapping_inline {		/* then path, build id; 64-bit values on 4-byte boundaries */
+struct ring_mapping_inline { /* then path, build id; 64-bit values on 4-byte boundaries */
 	uint32_t start[2], end[2], file_offset[2];
 	uint16_t path_len;
 	uint8_t	 build_id_len;
@@ -406,16 +408,17 @@ _Static_assert(sizeof(struct ring_frame_inline) == 32, "frame");
 #define RING_FRAME_INLINED	0x01u
 #define RING_FRAME_CUT		0x02u	/* frames were left out after this one */
 
-/* --- dictionary --------------------------------------------------------------------------------
+/* --- dictionary ------------------------------------------------------------------------
  *
  *  0        4    5    6      8            12       16
  *  +--------+----+----+------+------------+--------+---------------- - -
  *  | len    |kind| 0  | 0    | generation | 0      | payload, then zeroes up to 16
  *  +--------+----+----+------+------------+--------+---------------- - -
  *
- * The first 16 bytes of a half are an entry of kind RING_D_HALF without payload, so that offset 0 is
- * no entry.  References inside an entry are offset/16 in the same half; 0 refers to nothing.  Kinds are
- * layered: an entry refers only to kinds with a smaller number.
+ * The first 16 bytes of a half are an entry of kind RING_D_HALF without payload, so that
+ * offset 0 is no entry.  References inside an entry are offset/16 in the same half; 0
+ * refers to nothing.  Kinds are layered: an entry refers only to kinds with a smaller
+ * number.
  */
 enum ring_dict_kind {
 	RING_D_STRING		= 1,
@@ -473,7 +476,7 @@ struct ring_dict_attribute {
 	uint32_t key;
 	uint8_t	 type;			/* enum ringside_value_type */
 	uint8_t	 pad0[3];
-	uint64_t value;			/* a string reference, or the number's or double's bits */
+	uint64_t value; /* a string reference, or the number's or double's bits */
 };
 RING_AT(ring_dict_attribute, type, 4);
 RING_AT(ring_dict_attribute, value, 8);
@@ -481,7 +484,7 @@ _Static_assert(sizeof(struct ring_dict_attribute) == 16, "dictionary attribute")
 
 /* A resource is u32 schema URL, then an array of u32 attribute references. */
 
-/* --- status slots: rows until `length` bytes are used, each on a multiple of 8 ------------------ */
+/* --- status slots: rows until `length` bytes are used, each on a multiple of 8 ------ */
 
 struct ring_status_head {
 	uint64_t stamp;

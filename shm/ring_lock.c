@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RING.lock: writers exclude each other by a file of their own, 0600.  The ring itself will not do: a
- * reader may lock a file that it can open, and would keep the next writer out.
+ * RING.lock: writers exclude each other by a file of their own, 0600.  The ring itself
+ * will not do: a reader may lock a file that it can open, and would keep the next writer
+ * out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,8 @@ static long holder_pid(int fd)
 	return strtol(buf, NULL, 10);
 }
 
-/* In a directory that others may write, somebody may have planted a lock file of his own. */
+/* In a directory that others may write, somebody may have planted a lock file of
+ * his own. */
 static int lock_file_trusted(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 077);
@@ -66,13 +68,15 @@ static int lock_once(struct ring_writer *w)
 	struct stat st, at_path;
 	int fd;
 
-	fd = openat(w->dirfd, w->lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	fd = openat(w->dirfd, w->lock_name,
+		    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0 && errno != ELOOP && errno != ENXIO && errno != EISDIR)
 		return -errno;
 	if (fd < 0 || fstat(fd, &st) || !lock_file_trusted(&st)) {
 		if (fd >= 0)
 			close(fd);
-		return unlinkat(w->dirfd, w->lock_name, 0) && errno != ENOENT ? -errno : 0;
+		return unlinkat(w->dirfd, w->lock_name, 0) && errno != ENOENT ? -errno
+									      : 0;
 	}
 	if (fcntl(fd, F_OFD_SETLK, &fl)) {
 		int err = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
@@ -98,15 +102,21 @@ int ring_lock_take(struct ring_writer *w)
 	if (err == -EBUSY) {
 		long pid = holder_pid(w->lock_fd);
 
-		return ring_fail(err, "lock: on %s: another writer holds it (pid %ld); stop that one or "
-				 "choose another ring", w->lock_name, pid);
+		return ring_fail(
+			err,
+			"lock: on %s: another writer holds it (pid %ld); stop that one or "
+			"choose another ring",
+			w->lock_name, pid);
 	}
 	if (err <= 0)
-		return ring_fail(err ? err : -EPERM, "lock: on %s: %s; use a directory that only the "
-				 "writer may write", w->lock_name,
+		return ring_fail(err ? err : -EPERM,
+				 "lock: on %s: %s; use a directory that only the "
+				 "writer may write",
+				 w->lock_name,
 				 err ? strerror(-err) : "somebody keeps replacing it");
 	err = write_pid(w->lock_fd);
 	if (err)
-		return ring_fail(err, "lock: on %s: %s; free some room", w->lock_name, strerror(-err));
+		return ring_fail(err, "lock: on %s: %s; free some room", w->lock_name,
+				 strerror(-err));
 	return 0;
 }

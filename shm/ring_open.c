@@ -11,7 +11,8 @@
 
 #define CHUNK_BYTES	(256u << 10)
 
-/* A later caller may have more options than we know: refuse what it set there, take the rest. */
+/* A later caller may have more options than we know: refuse what it set there, take the
+ * rest. */
 static int take_options(struct ringside_options *to, const struct ringside_options *from)
 {
 	size_t known = sizeof(*to);
@@ -63,7 +64,8 @@ int ring_reader_prepare(struct ringside *r)
 	if (r->f.paranoid)
 		r->chunk = malloc(r->chunk_cap);
 	if (!r->payload || (r->f.paranoid && !r->chunk) ||
-	    dict_cache_init(&r->cache[0], r->f.half_bytes) || dict_cache_init(&r->cache[1], r->f.half_bytes))
+	    dict_cache_init(&r->cache[0], r->f.half_bytes) ||
+	    dict_cache_init(&r->cache[1], r->f.half_bytes))
 		return -ENOMEM;
 	/* A record decodes to a small multiple of its size. */
 	r->arena.limit = (size_t)r->f.max_payload * 8 + (1u << 20);
@@ -82,8 +84,10 @@ int ringside_open(struct ringside **out, const struct ringside_options *options)
 	r->f.fd = -1;
 	err = take_options(&r->options, options);
 	if (err) {
-		ring_open_fail(err, "open: options of another version of the library; set size to "
-			       "sizeof(struct ringside_options)");
+		ring_open_fail(
+			err,
+			"open: options of another version of the library; set size to "
+			"sizeof(struct ringside_options)");
 		goto out;
 	}
 	err = take_path(r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One record out of the ring: copy, then judge.  Nothing here waits, and every hop moves on, so that
- * one call is bounded whatever the file holds.
+ * One record out of the ring: copy, then judge.  Nothing here waits, and every hop moves
+ * on, so that one call is bounded whatever the file holds.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "shm/ring_atomic.h"
 #include "shm/ring_crc.h"
 
-#define SIZE_CHECK_BLOCKS	16	/* a system call a block costs as much as reading it */
+#define SIZE_CHECK_BLOCKS 16 /* a system call a block costs as much as reading it */
 
 enum { STEP_AGAIN = 2 };		/* beside 1 record, 0 nothing, -errno */
 
@@ -37,23 +37,27 @@ int ring_intact(const struct ringside *r, uint64_t block)
 }
 
 /*
- * A writer announces a block before it publishes in it.  With that, there are at most N blocks before the
- * end, whatever they hold; without it a planted tail would lead us through 2^50 of them.
+ * A writer announces a block before it publishes in it.  With that, there are at most N
+ * blocks before the end, whatever they hold; without it a planted tail would lead us
+ * through 2^50 of them.
  */
 int ring_positions(const struct ringside *r, uint64_t *tail, uint64_t *intent)
 {
 	int err;
 
-	if ((err = ring_file_tail(&r->f, tail)) || (err = ring_file_intent(&r->f, intent)))
+	if ((err = ring_file_tail(&r->f, tail)) ||
+	    (err = ring_file_intent(&r->f, intent)))
 		return err;
-	if (*intent > UINT64_MAX >> RING_MAX_SHIFT || (*tail && (*tail - 1) >> r->f.shift > *intent))
+	if (*intent > UINT64_MAX >> RING_MAX_SHIFT ||
+	    (*tail && (*tail - 1) >> r->f.shift > *intent))
 		return -EBADMSG;
 	return 0;
 }
 
-/* --- views --------------------------------------------------------------------------------------- */
+/* --- views -------------------------------------------------------------------------- */
 
-/* Paranoid: one pread for many records, proven intact as a whole.  1, 0 lapped, -errno. */
+/* Paranoid: one pread for many records, proven intact as a whole.  1, 0 lapped,
+ * -errno. */
 static int fill_chunk(struct ringside *r, uint64_t pos, uint64_t end)
 {
 	uint64_t len = end - pos;
@@ -62,7 +66,8 @@ static int fill_chunk(struct ringside *r, uint64_t pos, uint64_t end)
 	if (len > r->chunk_cap)
 		len = r->chunk_cap;
 	r->chunk_end = r->chunk_pos = 0;
-	n = ring_file_read(&r->f, r->f.data_off + (pos & (r->f.data_bytes - 1)), r->chunk, len);
+	n = ring_file_read(&r->f, r->f.data_off + (pos & (r->f.data_bytes - 1)), r->chunk,
+			   len);
 	if (n)
 		return n;
 	n = ring_intact(r, pos >> r->f.shift);
@@ -78,7 +83,8 @@ static bool in_chunk(const struct ringside *r, uint64_t pos, uint64_t need)
 	return pos >= r->chunk_pos && pos < r->chunk_end && r->chunk_end - pos >= need;
 }
 
-/* The record at pos, whole: a head that is not in the chunk together with its payload is read anew. */
+/* The record at pos, whole: a head that is not in the chunk together with its payload is
+ * read anew. */
 static bool chunk_has_record(const struct ringside *r, uint64_t pos)
 {
 	uint64_t w;
@@ -95,7 +101,8 @@ int ring_view(struct ringside *r, uint64_t pos, const uint64_t **words, uint64_t
 	int n;
 
 	if (r->f.paranoid && chunk_has_record(r, pos)) {
-		*words = (const uint64_t *)(const void *)(r->chunk + (pos - r->chunk_pos));
+		*words =
+			(const uint64_t *)(const void *)(r->chunk + (pos - r->chunk_pos));
 		*avail = r->chunk_end - pos;
 		return 1;
 	}
@@ -120,7 +127,7 @@ int ring_view(struct ringside *r, uint64_t pos, const uint64_t **words, uint64_t
 	return 1;
 }
 
-/* --- moving on ----------------------------------------------------------------------------------- */
+/* --- moving on ---------------------------------------------------------------------- */
 
 static void skip_to_block(struct ringside *r, uint64_t block, uint8_t cause)
 {
@@ -130,7 +137,8 @@ static void skip_to_block(struct ringside *r, uint64_t block, uint8_t cause)
 	r->skipped = true;
 }
 
-/* Overtaken: to the oldest block that the writer will not catch at once.  Always forwards. */
+/* Overtaken: to the oldest block that the writer will not catch at once.  Always
+ * forwards. */
 static int lapped(struct ringside *r)
 {
 	uint64_t tail, intent, block = r->pos >> r->f.shift, to;
@@ -162,7 +170,7 @@ static int broken(struct ringside *r)
 	return STEP_AGAIN;
 }
 
-/* --- records ------------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------ */
 
 static void finish(struct ringside *r, struct ringside_record *rec)
 {
@@ -170,18 +178,23 @@ static void finish(struct ringside *r, struct ringside_record *rec)
 	r->changed = false;
 }
 
-static int lost_record(struct ringside *r, struct ringside_record *rec, uint8_t cause, uint64_t count)
+static int lost_record(struct ringside *r, struct ringside_record *rec, uint8_t cause,
+		       uint64_t count)
 {
 	rec->kind = RINGSIDE_LOST;
 	rec->lost = (struct ringside_lost){
-		.count = count, .cause = cause, .by_reader = true, .first_seq = r->next_seq,
+		.count = count,
+		.cause = cause,
+		.by_reader = true,
+		.first_seq = r->next_seq,
 	};
 	r->counts.lost[cause] += count;
 	finish(r, rec);
 	return 1;
 }
 
-static bool read_head(const struct ringside *r, const uint64_t *words, uint64_t avail, struct head *h)
+static bool read_head(const struct ringside *r, const uint64_t *words, uint64_t avail,
+		      struct head *h)
 {
 	uint64_t w0 = ring_relaxed_load(words), w1 = ring_relaxed_load(words + 1);
 
@@ -201,7 +214,8 @@ static bool read_head(const struct ringside *r, const uint64_t *words, uint64_t 
 }
 
 /* A block begins: is a gap behind us? */
-static int enter_block(struct ringside *r, const struct ring_block *b, struct ringside_record *rec)
+static int enter_block(struct ringside *r, const struct ring_block *b,
+		       struct ringside_record *rec)
 {
 	uint64_t gap = b->first_seq - r->next_seq;
 	uint8_t cause = r->skipped ? r->gap_cause : RINGSIDE_LOST_CORRUPT;
@@ -218,21 +232,25 @@ static int enter_block(struct ringside *r, const struct ring_block *b, struct ri
 	if (!gap)
 		return STEP_AGAIN;
 	*rec = (struct ringside_record){
-		.time_ns = b->real_ns, .boot_ns = b->boot_ns, .clock_epoch = b->clock_epoch,
+		.time_ns = b->real_ns,
+		.boot_ns = b->boot_ns,
+		.clock_epoch = b->clock_epoch,
 	};
 	lost_record(r, rec, cause, gap);
 	r->next_seq = b->first_seq;
 	return 1;
 }
 
-static int step_block(struct ringside *r, const struct head *h, struct ringside_record *rec)
+static int step_block(struct ringside *r, const struct head *h,
+		      struct ringside_record *rec)
 {
 	struct ring_block b;
 	int n;
 
 	if (h->len != sizeof(b))
 		return broken(r);
-	/* Now and then, beside every wait: a file that shrinks is an error, not a signal. */
+	/* Now and then, beside every wait: a file that shrinks is an error, not a
+	 * signal. */
 	n = h->block % SIZE_CHECK_BLOCKS && !r->skipped ? 0 : ring_file_check_size(&r->f);
 	if (n)
 		return n;
@@ -260,7 +278,8 @@ static int step_pad(struct ringside *r, const struct head *h)
 	return STEP_AGAIN;
 }
 
-/* Decodes what lies in r->payload; a cache that is full is emptied and filled once more. */
+/* Decodes what lies in r->payload; a cache that is full is emptied and filled once
+ * more. */
 static int decode(struct ringside *r, const struct head *h, struct ringside_record *rec)
 {
 	int err;
@@ -286,7 +305,8 @@ static void count_announced(struct ringside *r, const struct ringside_record *re
 }
 
 /* The one check, after the record and everything it refers to were copied. */
-static int judge(struct ringside *r, const struct head *h, int err, struct ringside_record *rec)
+static int judge(struct ringside *r, const struct head *h, int err,
+		 struct ringside_record *rec)
 {
 	int n = 1;
 
@@ -317,7 +337,8 @@ static int judge(struct ringside *r, const struct head *h, int err, struct rings
 	return 1;
 }
 
-/* The length is hidden from the compiler, which would make it a rep stos: 8 ns of a record's 25. */
+/* The length is hidden from the compiler, which would make it a rep stos: 8 ns of a
+ * record's 25. */
 static void clear(struct ringside_record *rec)
 {
 	size_t len = sizeof(*rec);
@@ -326,12 +347,13 @@ static void clear(struct ringside_record *rec)
 	memset(rec, 0, len);
 }
 
-static int step_record(struct ringside *r, const struct head *h, struct ringside_record *rec)
+static int step_record(struct ringside *r, const struct head *h,
+		       struct ringside_record *rec)
 {
 	int err;
 
-	if (h->len > r->f.max_payload || h->len < sizeof(struct ring_stamp_wire) || !r->seq_known ||
-	    h->seq != (uint32_t)r->next_seq)
+	if (h->len > r->f.max_payload || h->len < sizeof(struct ring_stamp_wire) ||
+	    !r->seq_known || h->seq != (uint32_t)r->next_seq)
 		return broken(r);
 	ring_copy_out(r->payload, h->words + 2, h->len);
 	clear(rec);
@@ -365,8 +387,9 @@ static int step(struct ringside *r, struct ringside_record *rec)
 }
 
 /*
- * In a sound file three hops reach a record: pad, block header, record.  More are needed only behind
- * damage or a very fast writer; then what is known so far is said, so that "0" always means the end.
+ * In a sound file three hops reach a record: pad, block header, record.  More are needed
+ * only behind damage or a very fast writer; then what is known so far is said, so that
+ * "0" always means the end.
  */
 int ringside_next(struct ringside *r, struct ringside_record *rec)
 {
@@ -390,14 +413,16 @@ int ring_block_header(struct ringside *r, uint64_t block, struct ring_block *out
 		return n;
 	if (tail < pos + sizeof(raw))
 		return 0;
-	n = ring_file_read(&r->f, r->f.data_off + (pos & (r->f.data_bytes - 1)), &raw, sizeof(raw));
+	n = ring_file_read(&r->f, r->f.data_off + (pos & (r->f.data_bytes - 1)), &raw,
+			   sizeof(raw));
 	if (n)
 		return n;
 	n = ring_intact(r, block);
 	if (n <= 0)
 		return n;
 	*out = raw.b;
-	return raw.words[0] == ring_word0(sizeof(raw.b), RING_T_BLOCK, 0) && raw.b.block_no == block;
+	return raw.words[0] == ring_word0(sizeof(raw.b), RING_T_BLOCK, 0) &&
+	       raw.b.block_no == block;
 }
 
 uint64_t ringside_position(const struct ringside *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring that stands where a new one will: what the new one learns from it, how readers are sent on,
- * and how its memory comes back although a reader may hold it for ever.
+ * The ring that stands where a new one will: what the new one learns from it, how readers
+ * are sent on, and how its memory comes back although a reader may hold it for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,12 @@
 /* Geometry of a file that is a ring of ours; anything inconsistent is not. */
 static bool header_sound(const struct ring_header *h, uint64_t file_bytes)
 {
-	if (h->endian != RING_ENDIAN || h->major != RING_MAJOR || h->file_bytes != file_bytes)
+	if (h->endian != RING_ENDIAN || h->major != RING_MAJOR ||
+	    h->file_bytes != file_bytes)
 		return false;
 	if (h->block_shift < RING_MIN_SHIFT || h->block_shift > RING_MAX_SHIFT ||
-	    h->nblocks < RING_MIN_BLOCKS || h->nblocks > RING_MAX_BLOCKS || h->nblocks & (h->nblocks - 1))
+	    h->nblocks < RING_MIN_BLOCKS || h->nblocks > RING_MAX_BLOCKS ||
+	    h->nblocks & (h->nblocks - 1))
 		return false;
 	return h->data_bytes == (uint64_t)h->nblocks << h->block_shift &&
 	       h->data_off >= RING_HEADER_BYTES && h->data_off < file_bytes &&
@@ -32,23 +34,28 @@ static bool read_words(int fd, uint64_t off, void *out, size_t len)
 }
 
 /*
- * Number of the last published record: walk the block that holds tail - 1.  Where the block breaks the
- * rules, say more than there can have been: a gap is reported as lost, a number used twice is a lie.
+ * Number of the last published record: walk the block that holds tail - 1.  Where the
+ * block breaks the rules, say more than there can have been: a gap is reported as lost, a
+ * number used twice is a lie.
  */
 static uint64_t final_seq(int fd, const struct ring_header *h)
 {
-	uint64_t block = (h->tail - 1) >> h->block_shift, pos = block << h->block_shift, w[2], seq;
+	uint64_t block = (h->tail - 1) >> h->block_shift, pos = block << h->block_shift,
+		 w[2], seq;
 	struct ring_block b;
 	uint32_t count = 0;
 
 	if (!h->tail)
 		return h->prev_final_seq;
-	if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)) + 16, &b, sizeof(b)) ||
+	if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)) + 16, &b,
+			sizeof(b)) ||
 	    b.block_no != block)
 		return h->prev_final_seq + h->tail / 32;
 	seq = b.first_seq;
-	for (pos += RING_RECORD_BYTES(sizeof(b)); pos < h->tail; pos += RING_RECORD_BYTES((uint32_t)w[0])) {
-		if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)), w, sizeof(w)) ||
+	for (pos += RING_RECORD_BYTES(sizeof(b)); pos < h->tail;
+	     pos += RING_RECORD_BYTES((uint32_t)w[0])) {
+		if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)), w,
+				sizeof(w)) ||
 		    !ring_word0_type(w[0]))
 			return seq + (1u << h->block_shift) / 32;
 		if (ring_word0_type(w[0]) != RING_T_PAD)
@@ -63,7 +70,8 @@ static int load(int fd, struct ring_predecessor *p)
 	struct ring_header h;
 	struct stat st;
 
-	if (fstat(fd, &st) || !read_words(fd, 0, &h, sizeof(h)) || !header_sound(&h, (uint64_t)st.st_size))
+	if (fstat(fd, &st) || !read_words(fd, 0, &h, sizeof(h)) ||
+	    !header_sound(&h, (uint64_t)st.st_size))
 		return 0;
 	p->fd = fd;
 	p->closed = h.state == RING_CLOSED;
@@ -105,15 +113,19 @@ static int check_foreign(const struct ring_writer *w, const struct stat *st)
 	if (fd < 0)
 		return 0;
 	if (has_magic(fd) && writer_alive(fd))
-		err = ring_fail(-EBUSY, "create: on %s: a live writer of uid %lu holds it; stop that one or "
-				"choose another ring", w->name, (unsigned long)st->st_uid);
+		err = ring_fail(
+			-EBUSY,
+			"create: on %s: a live writer of uid %lu holds it; stop that one or "
+			"choose another ring",
+			w->name, (unsigned long)st->st_uid);
 	close(fd);
 	return err;
 }
 
 /*
- * What stands at the path and is ours but no ring is somebody's mistake in --ring: refuse to destroy it.
- * What belongs to somebody else was planted: it goes, and nothing in it is believed.
+ * What stands at the path and is ours but no ring is somebody's mistake in --ring: refuse
+ * to destroy it.  What belongs to somebody else was planted: it goes, and nothing in it
+ * is believed.
  */
 int ring_predecessor_open(struct ring_writer *w, struct ring_predecessor *p)
 {
@@ -122,20 +134,29 @@ int ring_predecessor_open(struct ring_writer *w, struct ring_predecessor *p)
 
 	p->fd = -1;
 	if (fstatat(w->dirfd, w->name, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : ring_fail(-errno, "create: on %s: %s", w->name, strerror(errno));
+		return errno == ENOENT ? 0
+				       : ring_fail(-errno, "create: on %s: %s", w->name,
+						   strerror(errno));
 	if (st.st_uid != geteuid())
 		return check_foreign(w, &st);
-	fd = S_ISREG(st.st_mode) ? openat(w->dirfd, w->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	fd = S_ISREG(st.st_mode) ? openat(w->dirfd, w->name,
+					  O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+				 : -1;
 	if (fd < 0 || !has_magic(fd)) {
 		if (fd >= 0)
 			close(fd);
-		return ring_fail(-EEXIST, "create: on %s: something stands there that is not a ring; remove "
-				 "it or choose another path", w->name);
+		return ring_fail(
+			-EEXIST,
+			"create: on %s: something stands there that is not a ring; remove "
+			"it or choose another path",
+			w->name);
 	}
 	if (writer_alive(fd)) {
 		close(fd);
-		return ring_fail(-EBUSY, "create: on %s: a live writer holds it without %s; stop it",
-				 w->name, w->lock_name);
+		return ring_fail(
+			-EBUSY,
+			"create: on %s: a live writer holds it without %s; stop it",
+			w->name, w->lock_name);
 	}
 	if (!load(fd, p))
 		close(fd);
@@ -149,11 +170,12 @@ void ring_predecessor_close(struct ring_predecessor *p)
 	p->fd = -1;
 }
 
-/* By pwrite, not through a mapping: the file may be anything by now, and pwrite cannot fault. */
+/* By pwrite, not through a mapping: the file may be anything by now, and pwrite cannot
+ * fault. */
 static void write_at(int fd, uint64_t off, const void *v, size_t len)
 {
 	if (pwrite(fd, v, len, (off_t)off) != (ssize_t)len)
-		return;			/* no room to tell readers: they look at the path by themselves */
+		return; /* no room to tell readers: they look at the path by themselves */
 }
 
 void ring_supersede(const struct ring_predecessor *p)
@@ -164,8 +186,9 @@ void ring_supersede(const struct ring_predecessor *p)
 }
 
 /*
- * First the announcement that every block is overwritten, then the holes: a reader that copies zeroes
- * finds itself lapped, as by any fast writer, and goes on to the new file with the exact loss.
+ * First the announcement that every block is overwritten, then the holes: a reader that
+ * copies zeroes finds itself lapped, as by any fast writer, and goes on to the new file
+ * with the exact loss.
  */
 void ring_punch(const struct ring_predecessor *p)
 {
@@ -184,7 +207,8 @@ void ring_prev_remove(struct ring_writer *w)
 {
 	struct ring_predecessor p = { .fd = -1 };
 	struct stat st;
-	int fd = openat(w->dirfd, w->prev_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(w->dirfd, w->prev_name,
+			O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd >= 0) {
 		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
@@ -202,12 +226,13 @@ void ring_prev_remove(struct ring_writer *w)
 	w->prev_deadline = 0;
 }
 
-/* The older one makes room; this one gets its second name while it still has the first, so that there
- * is never a moment without a ring at the path. */
+/* The older one makes room; this one gets its second name while it still has the first,
+ * so that there is never a moment without a ring at the path. */
 void ring_prev_keep(struct ring_writer *w, struct ring_predecessor *p)
 {
 	ring_prev_remove(w);
 	w->prev_fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
 	if (linkat(w->dirfd, w->name, w->dirfd, w->prev_name, 0))
-		return;			/* hard links forbidden: no post-mortem file; its memory still goes */
+		return; /* hard links forbidden: no post-mortem file; its memory still
+			   goes */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Positions.  Every block is a place to start from: its header knows the number of its first record and
- * the time before it.
+ * Positions.  Every block is a place to start from: its header knows the number of its
+ * first record and the time before it.
  */
 #include <errno.h>
 
@@ -46,8 +46,9 @@ static int block_range(struct ringside *r, uint64_t *oldest, uint64_t *newest)
 	return 0;
 }
 
-/* Walks records of the current block until `until` records were passed or nothing more is there;
- * leaves pos and next_seq behind them.  0, or -ESTALE when the block went away under us. */
+/* Walks records of the current block until `until` records were passed or nothing more is
+ * there; leaves pos and next_seq behind them.  0, or -ESTALE when the block went away
+ * under us. */
 static int pass_records(struct ringside *r, uint64_t until_seq)
 {
 	uint64_t block = r->pos >> r->f.shift, avail, need, w0;
@@ -62,7 +63,8 @@ static int pass_records(struct ringside *r, uint64_t until_seq)
 		need = RING_RECORD_BYTES(ring_word0_len(w0));
 		if (!ring_word0_type(w0) || need > avail)
 			break;
-		if (ring_word0_type(w0) != RING_T_BLOCK && ring_word0_type(w0) != RING_T_PAD)
+		if (ring_word0_type(w0) != RING_T_BLOCK &&
+		    ring_word0_type(w0) != RING_T_PAD)
 			r->next_seq++;
 		r->pos += need;
 	}
@@ -101,8 +103,8 @@ int ringside_seek_oldest(struct ringside *r)
 	return err == -ESTALE ? 0 : err;
 }
 
-/* Does everything in this block stand before the wall time?  The next block's header says up to when
- * it went.  1, 0, -errno. */
+/* Does everything in this block stand before the wall time?  The next block's header says
+ * up to when it went.  1, 0, -errno. */
 static int block_is_before(struct ringside *r, uint64_t block, int64_t time_ns)
 {
 	struct ring_block b;
@@ -112,7 +114,8 @@ static int block_is_before(struct ringside *r, uint64_t block, int64_t time_ns)
 }
 
 /* One clock epoch: wall time grows with the blocks, so halve. */
-static int first_by_halving(struct ringside *r, uint64_t lo, uint64_t hi, int64_t time_ns, uint64_t *out)
+static int first_by_halving(struct ringside *r, uint64_t lo, uint64_t hi, int64_t time_ns,
+			    uint64_t *out)
 {
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
@@ -129,8 +132,10 @@ static int first_by_halving(struct ringside *r, uint64_t lo, uint64_t hi, int64_
 	return 0;
 }
 
-/* The clock was set meanwhile: only looking at each block finds the first that may hold the time. */
-static int first_by_walking(struct ringside *r, uint64_t lo, uint64_t hi, int64_t time_ns, uint64_t *out)
+/* The clock was set meanwhile: only looking at each block finds the first that may hold
+ * the time. */
+static int first_by_walking(struct ringside *r, uint64_t lo, uint64_t hi, int64_t time_ns,
+			    uint64_t *out)
 {
 	int n = 1;
 
@@ -176,7 +181,8 @@ int ringside_seek_time(struct ringside *r, int64_t time_ns)
 }
 
 /* The newest block whose first number is not above seq. */
-static int block_of_seq(struct ringside *r, uint64_t lo, uint64_t hi, uint64_t seq, uint64_t *out)
+static int block_of_seq(struct ringside *r, uint64_t lo, uint64_t hi, uint64_t seq,
+			uint64_t *out)
 {
 	struct ring_block b;
 

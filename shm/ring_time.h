@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two clocks of shm/.  Every stamp in a ring file is the host's CLOCK_BOOTTIME; inside a time
- * namespace our own reading is shifted, and the namespace's offset must come off it.
+ * The two clocks of shm/.  Every stamp in a ring file is the host's CLOCK_BOOTTIME;
+ * inside a time namespace our own reading is shifted, and the namespace's offset must
+ * come off it.
  */
 #ifndef RING_TIME_H
 #define RING_TIME_H
@@ -21,7 +22,8 @@ static inline uint64_t ring_clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Nanoseconds that our CLOCK_BOOTTIME is ahead of the host's; 0 without time namespaces. */
+/* Nanoseconds that our CLOCK_BOOTTIME is ahead of the host's; 0 without time
+ * namespaces. */
 static inline int64_t ring_timens_offset(void)
 {
 	char buf[256], *line;

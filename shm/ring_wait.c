@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting on the low half of the tail, through the read-only mapping.  Always with a timeout: any other
- * reader may requeue our wait to a word of its own, or wake us for nothing.
+ * Waiting on the low half of the tail, through the read-only mapping.  Always with a
+ * timeout: any other reader may requeue our wait to a word of its own, or wake us for
+ * nothing.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -18,7 +19,8 @@
 
 static const uint32_t *tail_word(const struct ring_file *f)
 {
-	return (const uint32_t *)(const void *)(f->map + offsetof(struct ring_header, tail));
+	return (const uint32_t *)(const void *)(f->map +
+						offsetof(struct ring_header, tail));
 }
 
 /* 1 something is there, 0 not yet. */
@@ -41,11 +43,14 @@ static int ready(struct ringside *r, uint64_t *tail)
 /* 0 woken or timed out, -EINTR. */
 static int sleep_slice(const struct ring_file *f, uint64_t tail, uint64_t ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
-	long n = syscall(SYS_futex, tail_word(f), FUTEX_WAIT_SHARED, (uint32_t)tail, &ts, NULL, 0);
+	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
+			       .tv_nsec = (long)(ns % 1000000000u) };
+	long n = syscall(SYS_futex, tail_word(f), FUTEX_WAIT_SHARED, (uint32_t)tail, &ts,
+			 NULL, 0);
 
 	if (!n) {
-		syscall(SYS_futex, tail_word(f), FUTEX_WAKE_SHARED, WAKE_MORE, NULL, NULL, 0);
+		syscall(SYS_futex, tail_word(f), FUTEX_WAKE_SHARED, WAKE_MORE, NULL, NULL,
+			0);
 		return 0;
 	}
 	if (errno == EINTR)

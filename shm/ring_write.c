@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The put path: reserve in place, commit, publish.  No allocation, no lock, no system call but the
- * bounded wake-up in publish, and nothing that a reader could write is ever read.
+ * The put path: reserve in place, commit, publish.  No allocation, no lock, no system
+ * call but the bounded wake-up in publish, and nothing that a reader could write is ever
+ * read.
  */
 #include <limits.h>
 #include <string.h>
@@ -13,18 +14,19 @@
 #include "shm/ring_time.h"
 #include "shm/writer_state.h"
 
-#define FUTEX_WAKE_SHARED	1	/* FUTEX_WAKE without _PRIVATE, which would never wake */
+#define FUTEX_WAKE_SHARED	1 /* without _PRIVATE, which would never wake anybody */
 #define WAKE_INTERVAL_NS	1000000u
 #define PREFETCH_UP_TO		128	/* bytes of payload: two lines a record */
 #define PREFETCH_AHEAD		1024
-#define WAKE_AT_MOST		2	/* woken readers wake two more each: a crowd cannot stall us */
+#define WAKE_AT_MOST		2 /* the woken wake two more: no crowd stalls us */
 
 static uint64_t *words_at(struct ring_writer *w, uint64_t pos)
 {
 	return (uint64_t *)(void *)(w->data + (pos & w->data_mask));
 }
 
-/* Newest stamp, per clock epoch: after a step back a block must not claim the time before it. */
+/* Newest stamp, per clock epoch: after a step back a block must not claim the time before
+ * it. */
 static void note_stamp(struct ring_writer *w, const struct ring_stamp *s)
 {
 	if (s->clock_epoch != w->last.clock_epoch || s->boot_ns > w->last.boot_ns)
@@ -59,8 +61,8 @@ void ring_first_block(struct ring_writer *w)
 }
 
 /*
- * Pad, announce, header.  A batch that is as long as half the ring is published on the way: else a
- * reader would find the tail itself overwritten.
+ * Pad, announce, header.  A batch that is as long as half the ring is published on the
+ * way: else a reader would find the tail itself overwritten.
  */
 void ring_next_block(struct ring_writer *w)
 {
@@ -80,9 +82,9 @@ void ring_next_block(struct ring_writer *w)
 }
 
 /*
- * A safe point between records.  Opening a block does not wait for it: ring_reserve() opens blocks as
- * needed and never changes the generation, and a record counts as a reference from the block in which it
- * really stands.
+ * A safe point between records.  Opening a block does not wait for it: ring_reserve()
+ * opens blocks as needed and never changes the generation, and a record counts as a
+ * reference from the block in which it really stands.
  */
 void ring_writer_open_block(struct ring_writer *w, uint32_t *generation)
 {
@@ -91,7 +93,8 @@ void ring_writer_open_block(struct ring_writer *w, uint32_t *generation)
 		*generation = ring_writer_generation(w);
 }
 
-/* Inlined into ring_put(): a record costs little more than its memcpy, so calls would show. */
+/* Inlined into ring_put(): a record costs little more than its memcpy, so calls would
+ * show. */
 static inline int reserve(struct ring_writer *w, uint32_t len, uint64_t **words)
 {
 	uint64_t need = RING_RECORD_BYTES(len);
@@ -101,8 +104,8 @@ static inline int reserve(struct ring_writer *w, uint32_t len, uint64_t **words)
 	if (__builtin_expect(w->block_end - w->pos < need, 0))
 		ring_next_block(w);
 	*words = words_at(w, w->pos);
-	/* Short records wait for each line of a ring larger than the cache; long ones are streams that
-	 * the processor sees by itself, and this would only disturb it. */
+	/* Short records wait for each line of a ring larger than the cache; long ones are
+	 * streams that the processor sees by itself, and this would only disturb it. */
 	if (len <= PREFETCH_UP_TO) {
 		__builtin_prefetch(*words + PREFETCH_AHEAD / 8, 1);
 		__builtin_prefetch(*words + PREFETCH_AHEAD / 8 + 8, 1);
@@ -110,7 +113,8 @@ static inline int reserve(struct ring_writer *w, uint32_t len, uint64_t **words)
 	return 0;
 }
 
-static inline void commit(struct ring_writer *w, uint64_t *words, uint16_t type, uint16_t flags, uint32_t len)
+static inline void commit(struct ring_writer *w, uint64_t *words, uint16_t type,
+			  uint16_t flags, uint32_t len)
 {
 	ring_relaxed_store(words + 1, ring_word1((uint32_t)w->seq, 0));
 	ring_relaxed_store(words, ring_word0(len, type, flags));
@@ -133,8 +137,8 @@ void ring_commit(struct ring_writer *w, uint16_t type, uint16_t flags, uint32_t 
 	commit(w, words_at(w, w->pos), type, flags, len);
 }
 
-int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *payload, uint32_t len,
-	     const struct ring_stamp *stamp)
+int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *payload,
+	     uint32_t len, const struct ring_stamp *stamp)
 {
 	uint64_t *words;
 	int err = reserve(w, len, &words);

@@ -19,7 +19,7 @@ struct ringside_status {
 	uint32_t ntexts;
 	struct { uint16_t id; const char *text; } texts[MAX_TEXTS];
 	uint32_t used;
-	char	 bytes[RING_STATUS_BYTES];	/* each text needs less than its row did */
+	char bytes[RING_STATUS_BYTES]; /* each text needs less than its row did */
 	uint8_t	 rows[ROWS_BYTES];
 };
 
@@ -37,7 +37,8 @@ static int read_stamp(const struct ringside *r, uint32_t slot, uint64_t *stamp)
 		ring_fence_copied();
 		return err;
 	}
-	*stamp = ring_slot_enter((const uint64_t *)(const void *)(r->f.map + slot_off(slot)));
+	*stamp = ring_slot_enter(
+		(const uint64_t *)(const void *)(r->f.map + slot_off(slot)));
 	return 0;
 }
 
@@ -51,13 +52,14 @@ static int same_stamp(const struct ringside *r, uint32_t slot, uint64_t stamp)
 	if (r->f.paranoid)
 		err = ring_file_read(&r->f, slot_off(slot), &again, sizeof(again));
 	else
-		again = ring_slot_leave((const uint64_t *)(const void *)(r->f.map + slot_off(slot)));
+		again = ring_slot_leave(
+			(const uint64_t *)(const void *)(r->f.map + slot_off(slot)));
 	return err ? err : again == stamp;
 }
 
 /* 1 whole, 0 torn or never written. */
-static int read_slot(const struct ringside *r, uint32_t slot, uint64_t stamp, struct ringside_status *s,
-		     uint32_t *length)
+static int read_slot(const struct ringside *r, uint32_t slot, uint64_t stamp,
+		     struct ringside_status *s, uint32_t *length)
 {
 	struct ring_status_head head;
 	int n;
@@ -79,7 +81,8 @@ static int read_slot(const struct ringside *r, uint32_t slot, uint64_t stamp, st
 	return ring_crc32c(s->rows, head.length) == head.crc;
 }
 
-static void take_text(struct ringside_status *s, uint16_t id, const uint8_t *p, uint32_t len)
+static void take_text(struct ringside_status *s, uint16_t id, const uint8_t *p,
+		      uint32_t len)
 {
 	char *to = s->bytes + s->used;
 
@@ -103,7 +106,8 @@ static void take_rows(struct ringside_status *s, uint32_t length)
 		at += (uint32_t)sizeof(row);
 		if (row.len > length - at)
 			return;
-		if (row.kind == RING_S_NUMBER && row.len == 8 && row.id < RINGSIDE_N_MAX) {
+		if (row.kind == RING_S_NUMBER && row.len == 8 &&
+		    row.id < RINGSIDE_N_MAX) {
 			memcpy(&s->number[row.id], s->rows + at, 8);
 			s->has[row.id] = true;
 		} else if (row.kind == RING_S_TEXT) {
@@ -128,7 +132,8 @@ int ringside_status(struct ringside *r, const struct ringside_status **out)
 		return -ENOMEM;
 	/* Twice: one slot is always whole, but which one may change while we look. */
 	for (int tries = 0; tries < 4 && !n; tries++) {
-		if ((n = read_stamp(r, 0, &stamp[0])) || (n = read_stamp(r, 1, &stamp[1])))
+		if ((n = read_stamp(r, 0, &stamp[0])) ||
+		    (n = read_stamp(r, 1, &stamp[1])))
 			return n;
 		slot = stamp[1] > stamp[0];
 		n = read_slot(r, slot, stamp[slot], r->status, &length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status page: rows collected in private memory, then written to the older of two slots, so that a
- * reader always finds one whole.
+ * The status page: rows collected in private memory, then written to the older of two
+ * slots, so that a reader always finds one whole.
  */
 #include <string.h>
 
@@ -18,7 +18,8 @@ void ring_status_begin(struct ring_writer *w)
 }
 
 /* A row that does not fit closes the page: what comes later is less important. */
-static void add_row(struct ring_writer *w, uint16_t kind, uint32_t id, const void *data, uint32_t len)
+static void add_row(struct ring_writer *w, uint16_t kind, uint32_t id, const void *data,
+		    uint32_t len)
 {
 	struct ring_status_row row = { .kind = kind, .id = (uint16_t)id, .len = len };
 	uint32_t need = (uint32_t)sizeof(row) + ((len + 7) & ~7u);
@@ -44,13 +45,15 @@ void ring_status_number(struct ring_writer *w, uint32_t id, uint64_t value)
 void ring_status_text(struct ring_writer *w, uint32_t id, const char *text)
 {
 	if (!w->rows_full && text)
-		add_row(w, RING_S_TEXT, id, text, (uint32_t)strnlen(text, RING_MAX_STRING));
+		add_row(w, RING_S_TEXT, id, text,
+			(uint32_t)strnlen(text, RING_MAX_STRING));
 }
 
 void ring_status_end(struct ring_writer *w)
 {
 	uint64_t stamp = ++w->status_stamp;
-	uint8_t *slot = w->map + RING_STATUS_OFF + stamp % RING_STATUS_SLOTS * RING_STATUS_BYTES;
+	uint8_t *slot =
+		w->map + RING_STATUS_OFF + stamp % RING_STATUS_SLOTS * RING_STATUS_BYTES;
 	struct ring_status_head *head = (struct ring_status_head *)(void *)slot;
 
 	ring_slot_begin(&head->stamp);

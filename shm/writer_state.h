@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Insides of struct ring_writer, shared by the files of the write side and by their tests.
+ * Insides of struct ring_writer, shared by the files of the write side and by their
+ * tests.
  */
 #ifndef RING_WRITER_STATE_H
 #define RING_WRITER_STATE_H
@@ -15,7 +16,7 @@ struct dict_half {
 	uint32_t generation;		/* 0: never used */
 	bool	 referenced;		/* last_ref is valid */
 	uint64_t used;			/* bytes */
-	uint64_t last_ref;		/* highest block with a reference into this half */
+	uint64_t last_ref; /* highest block with a reference into this half */
 };
 
 struct dict {
@@ -25,9 +26,9 @@ struct dict {
 	uint32_t	 word;		/* generation << 8 | half of the current half */
 	bool		 full;		/* an entry did not fit since the last flip */
 	struct dict_half half[2];
-	struct dict_slot *index;	/* of the current half only; private to the writer */
+	struct dict_slot *index; /* of the current half only; private to the writer */
 	uint32_t	 index_mask, index_used;
-	uint64_t	 seed[2];	/* tenants choose the strings: keep their hashes unguessable */
+	uint64_t seed[2]; /* tenants choose the strings: keep their hashes unguessable */
 	uint32_t	 units[RING_MAX_FRAMES + 1];
 };
 
@@ -52,7 +53,7 @@ struct ring_writer {
 	uint64_t	 anchor_stamp;
 
 	struct dict	 dict;
-	uint8_t		*scratch;		/* max_payload bytes: records with variable parts */
+	uint8_t *scratch; /* max_payload bytes: records with variable parts */
 
 	uint64_t	 last_wake_ns;
 	bool		 wake_owed;
@@ -65,13 +66,13 @@ struct ring_writer {
 
 	/* files */
 	int		 dirfd, fd, lock_fd;
-	int		 prev_fd;		/* PATH.prev, to free its memory; -1 none */
+	int prev_fd; /* PATH.prev, to free its memory; -1 none */
 	uint64_t	 prev_deadline;		/* host boot ns; 0 none */
 	char		 name[224], prev_name[240], lock_name[240], temp_name[240];
 	bool		 on_tmpfs, renamed;
 };
 
-/* --- ring_write.c: put in place ---------------------------------------------------------------- */
+/* --- ring_write.c: put in place ----------------------------------------------------- */
 
 /* Opens the next block and announces it. */
 void	 ring_next_block(struct ring_writer *w);
@@ -82,21 +83,22 @@ void	 ring_first_block(struct ring_writer *w);
 int	 ring_reserve(struct ring_writer *w, uint32_t len, uint8_t **payload);
 void	 ring_commit(struct ring_writer *w, uint16_t type, uint16_t flags, uint32_t len);
 /* reserve, copy, commit. */
-int	 ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *payload,
-		  uint32_t len, const struct ring_stamp *stamp);
+int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *payload,
+	     uint32_t len, const struct ring_stamp *stamp);
 
-/* --- dict_write.c ------------------------------------------------------------------------------ */
+/* --- dict_write.c ------------------------------------------------------------------- */
 
 int	 dict_init(struct dict *d, uint8_t *base, uint64_t half_bytes);
 void	 dict_fini(struct dict *d);
-/* A safe point: goes over to the other half when this one is full and that one is dead. */
+/* A safe point: goes over to the other half when this one is full and that one is
+ * dead. */
 void	 dict_flip_if_due(struct ring_writer *w);
 /* 0 and *unit (offset/16; 0 for ref 0), -ESTALE for a reference of another generation. */
 int	 dict_unit(const struct dict *d, ringside_ref ref, uint32_t *unit);
 /* A record of the current block refers to the current half. */
 void	 dict_referenced(struct ring_writer *w);
 
-/* --- ring_lock.c, ring_replace.c, ring_create.c ------------------------------------------------ */
+/* --- ring_lock.c, ring_replace.c, ring_create.c ------------------------------------- */
 
 int	 ring_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int	 ring_lock_take(struct ring_writer *w);
@@ -115,7 +117,8 @@ int	 ring_predecessor_open(struct ring_writer *w, struct ring_predecessor *p);
 void	 ring_predecessor_close(struct ring_predecessor *p);
 /* Marks it superseded: readers drain it, then look at the path again. */
 void	 ring_supersede(const struct ring_predecessor *p);
-/* Gives the memory back, even of a file that readers still hold: they find themselves lapped. */
+/* Gives the memory back, even of a file that readers still hold: they find themselves
+ * lapped. */
 void	 ring_punch(const struct ring_predecessor *p);
 void	 ring_prev_remove(struct ring_writer *w);
 void	 ring_prev_keep(struct ring_writer *w, struct ring_predecessor *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dictionary: found again by content, recycled only when dead, replaced by self-contained records. */
+/* The dictionary: found again by content, recycled only when dead, replaced by
+ * self-contained records. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,10 +102,11 @@ START_TEST(half_is_recycled_only_when_no_live_block_refers_to_it)
 	uint32_t generation, last;
 
 	fixture_create(64 << 10, 0, 0);			/* 16 blocks */
-	ck_assert_ok(numbered_put_plain(fx.w, 1));	/* generation 1, referred to in block 0 */
+	ck_assert_ok(
+		numbered_put_plain(fx.w, 1)); /* generation 1, referred to in block 0 */
 	fill_half();
 	ring_writer_open_block(fx.w, &generation);
-	ck_assert_uint_eq(generation, 2);		/* the other half was never used */
+	ck_assert_uint_eq(generation, 2); /* the other half was never used */
 	ck_assert_ok(numbered_put_plain(fx.w, 2));
 	fill_half();
 	for (last = 0; last < 16; last++) {
@@ -114,7 +116,8 @@ START_TEST(half_is_recycled_only_when_no_live_block_refers_to_it)
 		ck_assert_ok(numbered_put_plain(fx.w, 3));
 		ring_next_block(fx.w);
 	}
-	ring_writer_open_block(fx.w, &generation);	/* block 16 is announced: block 0 is dead */
+	ring_writer_open_block(fx.w,
+			       &generation); /* block 16 is announced: block 0 is dead */
 	ck_assert_uint_eq(generation, 3);
 	ck_assert_uint_eq(fx.w->hdr->half[0].generation, 3);
 	ck_assert_uint_eq(fx.w->hdr->half[1].generation, 2);
@@ -134,7 +137,8 @@ START_TEST(unreferenced_half_is_free_at_once)
 }
 END_TEST
 
-/* A dictionary far too small for the stacks: some samples stand self-contained, none is lost. */
+/* A dictionary far too small for the stacks: some samples stand self-contained, none is
+ * lost. */
 START_TEST(full_dictionary_degrades_to_self_contained)
 {
 	struct ringside *r;
@@ -144,7 +148,8 @@ START_TEST(full_dictionary_degrades_to_self_contained)
 	fixture_create(1 << 20, 0, 16384);
 	r = fixture_open(PARANOID, false);
 	for (i = 0; i < 6000; i++) {
-		ck_assert_ok(numbered_put_plain(fx.w, i * 7));	/* each with a stack of its own */
+		ck_assert_ok(numbered_put_plain(
+			fx.w, i * 7)); /* each with a stack of its own */
 		if (i % 50)
 			continue;
 		ring_writer_publish(fx.w);
@@ -162,7 +167,8 @@ START_TEST(full_dictionary_degrades_to_self_contained)
 }
 END_TEST
 
-/* Many lives of both halves, under a reader that is sometimes overtaken: drain() checks every name. */
+/* Many lives of both halves, under a reader that is sometimes overtaken: drain() checks
+ * every name. */
 START_TEST(everything_accepted_is_resolvable_over_many_flips)
 {
 	struct ringside *slow, *late;
@@ -180,7 +186,7 @@ START_TEST(everything_accepted_is_resolvable_over_many_flips)
 			got += d.samples;
 			lost += d.lost;
 		}
-		if (i % 5000 == 0) {		/* late attach: all that is held, from nothing */
+		if (i % 5000 == 0) { /* late attach: all that is held, from nothing */
 			late = fixture_open(PARANOID, true);
 			d = drain(late);
 			ck_assert_uint_eq(d.lost, 0);
@@ -238,7 +244,8 @@ START_TEST(typed_resource_attributes_come_back)
 	a[4].string = string("");
 	ck_assert_ok(ring_intern_resource(fx.w, a, 5, 0, &s.resource));
 	a[0].type = 99;
-	ck_assert_int_eq(ring_intern_resource(fx.w, a, 5, 0, &(ringside_ref){ 0 }), -EINVAL);
+	ck_assert_int_eq(ring_intern_resource(fx.w, a, 5, 0, &(ringside_ref){ 0 }),
+			 -EINVAL);
 	ck_assert_ok(ring_put_sample(fx.w, &s));
 	ring_writer_publish(fx.w);
 	r = fixture_open(PARANOID, true);

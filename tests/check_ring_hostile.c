@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that no writer of ours leaves: counted as corrupt, read past, never a crash nor an endless loop. */
+/* Bytes that no writer of ours leaves: counted as corrupt, read past, never a crash nor
+ * an endless loop. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static void fill(void)
 	ring_writer_publish(fx.w);
 }
 
-/* Each breaks one rule of ring_layout.h at the fifth record of block 1; `loses` tells what goes with it. */
+/* Each breaks one rule of ring_layout.h at the fifth record of block 1; `loses` tells
+ * what goes with it. */
 enum { ONE, REST_OF_BLOCK, WHOLE_BLOCK };
 static const struct { const char *what; int loses; } damages[] = {
 	{ "type 0",			REST_OF_BLOCK },
@@ -121,14 +123,15 @@ START_TEST(broken_rule_is_corrupt_and_counted)
 	struct drained d;
 
 	fill();
-	for (uint64_t pos = in_block_1(0); pos < 8192; pos += RING_RECORD_BYTES((uint32_t)*record_at(pos)))
+	for (uint64_t pos = in_block_1(0); pos < 8192;
+	     pos += RING_RECORD_BYTES((uint32_t)*record_at(pos)))
 		per_block += ring_word0_type(*record_at(pos)) == RING_T_SAMPLE;
 	ck_assert_uint_gt(per_block, 10);
 	if (damages[which].loses == WHOLE_BLOCK)
 		damage_block(which);
 	else
 		damage_record(which);
-	if (which == 18)		/* the record is shorter, so the rest of the block is off too */
+	if (which == 18) /* the record is shorter, so the rest of the block is off too */
 		record_at(in_block_1(4))[12] = 0;
 	want = damages[which].loses == ONE ? 1 :
 	       damages[which].loses == WHOLE_BLOCK ? per_block : per_block - 4;
@@ -137,8 +140,10 @@ START_TEST(broken_rule_is_corrupt_and_counted)
 	r = fixture_open(PARANOID, true);
 	d = drain(r);
 	ringside_counts(r, &c);
-	ck_assert_msg(c.lost[RINGSIDE_LOST_CORRUPT] == want, "%s: %llu lost, want %llu", damages[which].what,
-		      (unsigned long long)c.lost[RINGSIDE_LOST_CORRUPT], (unsigned long long)want);
+	ck_assert_msg(c.lost[RINGSIDE_LOST_CORRUPT] == want, "%s: %llu lost, want %llu",
+		      damages[which].what,
+		      (unsigned long long)c.lost[RINGSIDE_LOST_CORRUPT],
+		      (unsigned long long)want);
 	ck_assert_uint_ge(c.corrupt_events, 1);
 	ck_assert_uint_le(c.corrupt_events, 2);
 	ck_assert_uint_eq(d.samples + d.lost, PUT);
@@ -147,7 +152,7 @@ START_TEST(broken_rule_is_corrupt_and_counted)
 }
 END_TEST
 
-/* --- dictionary entries -------------------------------------------------------------------------- */
+/* --- dictionary entries ------------------------------------------------------------- */
 
 static uint32_t *entry_payload(ringside_ref ref)
 {
@@ -215,7 +220,7 @@ START_TEST(dictionary_that_refers_in_circles_is_corrupt)
 }
 END_TEST
 
-/* --- anything ------------------------------------------------------------------------------------ */
+/* --- anything ----------------------------------------------------------------------- */
 
 static uint32_t dice(uint32_t *state)
 {
@@ -223,14 +228,18 @@ static uint32_t dice(uint32_t *state)
 	return *state >> 8;
 }
 
-/* Calls everything.  What comes out is whatever it is; it must come to an end, and stay in bounds. */
+/* Calls everything.  What comes out is whatever it is; it must come to an end, and stay
+ * in bounds. */
 static void use_everything(bool paranoid)
 {
 	const struct ringside_status *s;
 	struct ringside_geometry g;
 	struct ringside_liveness live;
 	struct ringside_record rec;
-	struct ringside_options o = { .size = sizeof(o), .path = fx.path, .paranoid = paranoid, .from_oldest = true };
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = fx.path,
+				      .paranoid = paranoid,
+				      .from_oldest = true };
 	struct ringside *r;
 	unsigned int n = 0;
 	uint64_t sum = 0;
@@ -242,7 +251,8 @@ static void use_everything(bool paranoid)
 		if (rec.kind == RINGSIDE_SAMPLE)
 			for (uint32_t i = 0; i < rec.sample.user.n; i++)
 				if (rec.sample.user.frames[i]->function)
-					sum += strlen(rec.sample.user.frames[i]->function);
+					sum += strlen(
+						rec.sample.user.frames[i]->function);
 	ck_assert_uint_lt(n, 20000);
 	ck_assert_uint_lt(sum, 1u << 30);
 	ringside_seek_time(r, 1000300);
@@ -275,9 +285,11 @@ START_TEST(random_damage_never_crashes_nor_hangs)
 			uint64_t at = RING_DATA_OFF + dice(&state) % used;
 
 			if (k % 4 == 1)
-				at = RING_DATA_OFF + fx.w->data_mask + 1 + dice(&state) % 65536;
+				at = RING_DATA_OFF + fx.w->data_mask + 1 +
+				     dice(&state) % 65536;
 			if (k % 16 == 3)
-				at = 0x100 + dice(&state) % 0x300;	/* tail, intent, state, meta */
+				at = 0x100 +
+				     dice(&state) % 0x300; /* tail, intent, state, meta */
 			if (k % 16 == 7)
 				at = RING_STATUS_OFF + dice(&state) % 32768;
 			fx.w->map[at] = (uint8_t)dice(&state);
@@ -292,8 +304,18 @@ END_TEST
 /* tail and intent that make no sense, with sound blocks behind them. */
 START_TEST(senseless_positions_end)
 {
-	static const uint64_t values[] = { 0, 1, 16, 63, 64, 4095, 4096, 1ull << 32, 1ull << 63, UINT64_MAX,
-					   UINT64_MAX - 15, UINT64_MAX / 2 };
+	static const uint64_t values[] = { 0,
+					   1,
+					   16,
+					   63,
+					   64,
+					   4095,
+					   4096,
+					   1ull << 32,
+					   1ull << 63,
+					   UINT64_MAX,
+					   UINT64_MAX - 15,
+					   UINT64_MAX / 2 };
 	enum { N = sizeof(values) / sizeof(*values) };
 
 	fill();
@@ -306,7 +328,8 @@ START_TEST(senseless_positions_end)
 }
 END_TEST
 
-/* The whole data region becomes a hole under an attached reader, without an announcement. */
+/* The whole data region becomes a hole under an attached reader, without an
+ * announcement. */
 START_TEST(zero_pages_are_not_records)
 {
 	struct ringside_counts c;

@@ -89,7 +89,8 @@ START_TEST(lost_record_stands_where_the_gap_is)
 	put_range(100, 5000, 10);
 	do
 		ck_assert_int_eq(ringside_next(r, &rec), 1);
-	while (rec.kind == RINGSIDE_SAMPLE);	/* paranoid: what one pread proved intact comes first */
+	while (rec.kind ==
+	       RINGSIDE_SAMPLE); /* paranoid: what one pread proved intact comes first */
 	ck_assert_uint_eq(rec.kind, RINGSIDE_LOST);
 	ck_assert(rec.lost.by_reader);
 	ck_assert_uint_eq(rec.lost.cause, RINGSIDE_LOST_LAPPED);
@@ -104,7 +105,8 @@ START_TEST(lost_record_stands_where_the_gap_is)
 }
 END_TEST
 
-/* It resumes at old but safe data: an eighth of the ring away from the writer, not at the newest. */
+/* It resumes at old but safe data: an eighth of the ring away from the writer, not at the
+ * newest. */
 START_TEST(lapped_reader_resumes_at_an_old_block)
 {
 	struct ringside_record rec;
@@ -120,7 +122,9 @@ START_TEST(lapped_reader_resumes_at_an_old_block)
 	ringside_close(r);
 	r = fixture_open(PARANOID, true);
 	ck_assert_int_eq(ringside_next(r, &rec), 1);
-	ck_assert_uint_eq(rec.kind, RINGSIDE_SAMPLE);	/* nothing was lost to who starts at the oldest */
+	ck_assert_uint_eq(
+		rec.kind,
+		RINGSIDE_SAMPLE); /* nothing was lost to who starts at the oldest */
 	ringside_close(r);
 }
 END_TEST
@@ -154,7 +158,8 @@ START_TEST(one_lap_plus_minus_a_block)
 		while (fx.w->block < seen + blocks)
 			put_range(at, at + 1, 1), at++;
 		d = drain(r);
-		ck_assert_uint_eq(d.samples + d.lost, at - (d.lost ? at - d.samples - d.lost : d.first));
+		ck_assert_uint_eq(d.samples + d.lost,
+				  at - (d.lost ? at - d.samples - d.lost : d.first));
 		ck_assert_uint_eq(ringside_position(r), ring_writer_next_seq(fx.w));
 		ck_assert_int_eq(d.lost != 0, blocks >= 16);
 		ringside_close(r);
@@ -180,8 +185,8 @@ static void *thread_reads(void *arg)
 }
 
 /*
- * Two threads on one mapping, so that a race detector sees both sides (it knows memory by address):
- * built with -fsanitize=thread, the copies are atomic and this must be silent.
+ * Two threads on one mapping, so that a race detector sees both sides (it knows memory by
+ * address): built with -fsanitize=thread, the copies are atomic and this must be silent.
  */
 START_TEST(threads_on_one_mapping)
 {
@@ -233,7 +238,8 @@ Suite *loss_suite(void)
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_loop_test(tc, reader_that_keeps_up_loses_nothing, 0, 2);
-	tcase_add_loop_test(tc, lapped_reader_accounts_for_every_record, 0, 2 * (int)NAPS);
+	tcase_add_loop_test(tc, lapped_reader_accounts_for_every_record, 0,
+			    2 * (int)NAPS);
 	tcase_add_loop_test(tc, lost_record_stands_where_the_gap_is, 0, 2);
 	tcase_add_loop_test(tc, lapped_reader_resumes_at_an_old_block, 0, 2);
 	tcase_add_loop_test(tc, batch_longer_than_the_ring_is_counted_too, 0, 2);

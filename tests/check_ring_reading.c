@@ -24,7 +24,7 @@ static void put_range(uint64_t from, uint64_t to)
 	ring_writer_publish(fx.w);
 }
 
-/* --- seek ---------------------------------------------------------------------------------------- */
+/* --- seek --------------------------------------------------------------------------- */
 
 START_TEST(open_starts_after_the_newest)
 {
@@ -70,7 +70,8 @@ START_TEST(seek_last_leaves_that_many)
 END_TEST
 
 /* Times before, in, and after what is held. */
-static const int64_t times[] = { 0, 1000000, 1002400, 1002500, 1002998, 1002999, 1003000, 2000000 };
+static const int64_t times[] = { 0,	  1000000, 1002400, 1002500,
+				 1002998, 1002999, 1003000, 2000000 };
 
 START_TEST(seek_time_finds_the_first_block_that_may_hold_it)
 {
@@ -87,18 +88,20 @@ START_TEST(seek_time_finds_the_first_block_that_may_hold_it)
 	ck_assert_ok(ringside_seek_time(r, t));
 	d = drain(r);
 	ck_assert_uint_eq(d.lost, 0);
-	want = t < g.oldest_ns ? (uint64_t)(g.oldest_ns - 1000000) : (uint64_t)(t - 1000000);
+	want = t < g.oldest_ns ? (uint64_t)(g.oldest_ns - 1000000)
+			       : (uint64_t)(t - 1000000);
 	if (want > 2999)
 		want = 2999;
-	ck_assert_msg(d.samples && d.first <= want, "from %llu, want %llu", (unsigned long long)d.first,
-		      (unsigned long long)want);
+	ck_assert_msg(d.samples && d.first <= want, "from %llu, want %llu",
+		      (unsigned long long)d.first, (unsigned long long)want);
 	ck_assert_uint_le(want - d.first, 60);	/* about a block of 4 KiB */
 	ck_assert_uint_eq(d.last, 2999);
 	ringside_close(r);
 }
 END_TEST
 
-/* The clock was set back by an hour in the middle: the first block that may hold the time comes first. */
+/* The clock was set back by an hour in the middle: the first block that may hold the time
+ * comes first. */
 START_TEST(seek_time_across_a_clock_step)
 {
 	struct ring_stamp s = { .wall_ns = 5000, .boot_ns = 5000, .clock_epoch = 1 };
@@ -115,13 +118,15 @@ START_TEST(seek_time_across_a_clock_step)
 		ck_assert_ok(ring_put_lost(fx.w, &s, RINGSIDE_LOST_MALFORMED, 1));
 	ring_writer_publish(fx.w);
 	r = fixture_open(PARANOID, false);
-	/* 8000 was passed twice: at the old clock's record 300, and again after the step */
+	/* 8000 was passed twice: at the old clock's record 300, and again after the
+	 * step */
 	ck_assert_ok(ringside_seek_time(r, 8000));
 	ck_assert_int_eq(ringside_next(r, &rec), 1);
 	ck_assert_uint_eq(rec.clock_epoch, 1);
 	ck_assert_int_le(rec.time_ns, 8000);
 	ck_assert_int_gt(rec.time_ns, 6500);
-	ck_assert_ok(ringside_seek_time(r, 9200));	/* after all of the old clock's but the new one has it */
+	ck_assert_ok(ringside_seek_time(
+		r, 9200)); /* after all of the old clock's but the new one has it */
 	n = ringside_next(r, &rec);
 	ck_assert_int_eq(n, 1);
 	ck_assert_uint_eq(rec.clock_epoch, 2);
@@ -206,7 +211,7 @@ START_TEST(pread_reads_what_the_mapping_reads)
 }
 END_TEST
 
-/* --- wait ---------------------------------------------------------------------------------------- */
+/* --- wait --------------------------------------------------------------------------- */
 
 START_TEST(wait_times_out_and_sees_what_is_there)
 {
@@ -295,8 +300,9 @@ static int woken_by_publish(struct ringside *r, uint64_t i)
 	return woken;
 }
 
-/* The writer wakes two, whatever the crowd; a reader that was one of them wakes two more.  Where a
- * reader's slice ended in between it is no longer in front, so there are several tries. */
+/* The writer wakes two, whatever the crowd; a reader that was one of them wakes two
+ * more.  Where a reader's slice ended in between it is no longer in front, so there are
+ * several tries. */
 START_TEST(a_publish_wakes_two_and_a_woken_reader_two_more)
 {
 	struct ringside *r;
@@ -318,7 +324,8 @@ START_TEST(wakes_are_rationed_and_the_last_is_not_forgotten)
 {
 	fixture_create(0, 0, 0);
 	put_range(0, 1);
-	fx.w->last_wake_ns = ring_clock_ns(CLOCK_MONOTONIC) + 1000 * MS;	/* as if just woken */
+	fx.w->last_wake_ns =
+		ring_clock_ns(CLOCK_MONOTONIC) + 1000 * MS; /* as if just woken */
 	put_range(1, 2);
 	ck_assert(fx.w->wake_owed || fx.w->last_wake_ns < ring_clock_ns(CLOCK_MONOTONIC));
 	fx.w->last_wake_ns = ring_clock_ns(CLOCK_MONOTONIC);
@@ -356,7 +363,8 @@ Suite *reading_suite(void)
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_loop_test(tc, open_starts_after_the_newest, 0, 2);
-	tcase_add_loop_test(tc, seek_last_leaves_that_many, 0, 2 * (int)(sizeof(lasts) / sizeof(*lasts)));
+	tcase_add_loop_test(tc, seek_last_leaves_that_many, 0,
+			    2 * (int)(sizeof(lasts) / sizeof(*lasts)));
 	tcase_add_loop_test(tc, seek_time_finds_the_first_block_that_may_hold_it, 0,
 			    2 * (int)(sizeof(times) / sizeof(*times)));
 	tcase_add_loop_test(tc, seek_time_across_a_clock_step, 0, 2);

@@ -10,7 +10,10 @@
 #define PARANOID (_i == 1)		/* loop tests run twice: mapped, pread */
 
 static const struct ring_stamp stamp = {
-	.wall_ns = 1700000000123456789, .boot_ns = 987654321, .clock_epoch = 9, .clock_error_ns = 3600000000000,
+	.wall_ns = 1700000000123456789,
+	.boot_ns = 987654321,
+	.clock_epoch = 9,
+	.clock_error_ns = 3600000000000,
 };
 static struct ringside *r;
 static struct ringside_record rec;
@@ -53,15 +56,18 @@ END_TEST
 
 START_TEST(forms_have_the_parts_they_should)
 {
-	static const struct { bool resource_ref, user_ref, kernel, link; uint32_t attributes, frames; } want[] = {
-		{ true, true, false, false, 0, 3 },	/* interned */
-		{ true, true, false, true, 0, 3 },	/* with link */
-		{ true, true, false, false, 6, 3 },	/* attributes, interned keys */
-		{ false, false, false, false, 0, 3 },	/* self-contained */
+	static const struct {
+		bool resource_ref, user_ref, kernel, link;
+		uint32_t attributes, frames;
+	} want[] = {
+		{ true, true, false, false, 0, 3 }, /* interned */
+		{ true, true, false, true, 0, 3 }, /* with link */
+		{ true, true, false, false, 6, 3 }, /* attributes, interned keys */
+		{ false, false, false, false, 0, 3 }, /* self-contained */
 		{ false, false, false, false, 0, 3 },
-		{ true, true, true, false, 0, 3 },	/* kernel and user stack */
-		{ false, false, false, false, 6, 3 },	/* attributes, own keys */
-		{ false, false, false, false, 0, 0 },	/* nothing known */
+		{ true, true, true, false, 0, 3 }, /* kernel and user stack */
+		{ false, false, false, false, 6, 3 }, /* attributes, own keys */
+		{ false, false, false, false, 0, 0 }, /* nothing known */
 	};
 	const struct ringside_sample *s = &rec.sample;
 
@@ -83,8 +89,14 @@ END_TEST
 START_TEST(process_record_round_trip)
 {
 	struct ring_process p = {
-		.stamp = stamp, .pid = 7, .parent_pid = 6, .exit_code = 3, .exit_signal = 9,
-		.process_start_ns = 42, .action = RINGSIDE_EXIT, .comm = "a process name",
+		.stamp = stamp,
+		.pid = 7,
+		.parent_pid = 6,
+		.exit_code = 3,
+		.exit_signal = 9,
+		.process_start_ns = 42,
+		.action = RINGSIDE_EXIT,
+		.comm = "a process name",
 		.command = "/bin/sh -c true",
 	};
 
@@ -109,7 +121,9 @@ END_TEST
 
 START_TEST(process_record_refers_to_or_carries_a_resource)
 {
-	struct ringside_attribute a = { .key = "k", .type = RINGSIDE_STRING, .string = "v", .len = 1 };
+	struct ringside_attribute a = {
+		.key = "k", .type = RINGSIDE_STRING, .string = "v", .len = 1
+	};
 	struct ringside_resource own = { .n = 1, .attributes = &a };
 	struct ring_attribute ra = { .type = RINGSIDE_STRING };
 	struct ring_process p = { .stamp = stamp, .pid = 7, .action = RINGSIDE_SEEN };
@@ -134,7 +148,9 @@ END_TEST
 
 START_TEST(lost_and_clock_round_trip)
 {
-	struct ringside_clock c = { .offset_ns = -5, .step_ns = 3600000000000, .source = RINGSIDE_CLOCK_BTIME };
+	struct ringside_clock c = { .offset_ns = -5,
+				    .step_ns = 3600000000000,
+				    .source = RINGSIDE_CLOCK_BTIME };
 	struct ringside_counts counts;
 
 	ck_assert_ok(ring_put_lost(fx.w, &stamp, RINGSIDE_LOST_THROTTLED, 12));
@@ -174,7 +190,9 @@ START_TEST(long_stack_is_cut_in_the_middle)
 	static struct ringside_frame f[2000];
 	static const struct ringside_frame *list[2000];
 	struct ringside_stack s = { .n = 2000, .frames = list };
-	struct ring_sample sample = { .stamp = stamp, .inline_user = &s, .weight = 1 << 20 };
+	struct ring_sample sample = { .stamp = stamp,
+				      .inline_user = &s,
+				      .weight = 1 << 20 };
 	uint32_t n, cuts = 0, at = 0;
 
 	for (uint32_t i = 0; i < 2000; i++) {
@@ -223,12 +241,16 @@ START_TEST(what_cannot_fit_is_refused_and_takes_no_number)
 {
 	struct ringside_attribute v[3];
 	static char big[1000];
-	struct ring_sample s = { .stamp = stamp, .nattributes = 3, .attribute_values = v };
+	struct ring_sample s = { .stamp = stamp,
+				 .nattributes = 3,
+				 .attribute_values = v };
 	uint64_t seq = ring_writer_next_seq(fx.w);
 
 	memset(big, 'y', sizeof(big));
 	for (int k = 0; k < 3; k++)
-		v[k] = (struct ringside_attribute){ .key = "k", .type = RINGSIDE_BYTES, .string = big,
+		v[k] = (struct ringside_attribute){ .key = "k",
+						    .type = RINGSIDE_BYTES,
+						    .string = big,
 						    .len = sizeof(big) };
 	ck_assert_int_eq(ring_put_sample(fx.w, &s), -EMSGSIZE);
 	ck_assert_uint_eq(ring_writer_next_seq(fx.w), seq);
@@ -252,7 +274,10 @@ END_TEST
 
 START_TEST(unknown_type_is_dated_and_passed_on)
 {
-	struct ring_stamp_wire w = { .boot_ns = 1, .real_ns = stamp.wall_ns, .clock_error_ns = 3, .clock_epoch = 4 };
+	struct ring_stamp_wire w = { .boot_ns = 1,
+				     .real_ns = stamp.wall_ns,
+				     .clock_error_ns = 3,
+				     .clock_epoch = 4 };
 
 	ck_assert_ok(ring_put(fx.w, 77, 0, &w, sizeof(w), NULL));
 	read_one(PARANOID);
@@ -267,14 +292,17 @@ END_TEST
 /* No writer of ours sets it, but a reader honours it. */
 START_TEST(crc_is_checked_where_the_flag_asks)
 {
-	struct ring_lost_wire w = { .stamp = { .real_ns = stamp.wall_ns, .u = 3 }, .count = 5 };
+	struct ring_lost_wire w = { .stamp = { .real_ns = stamp.wall_ns, .u = 3 },
+				    .count = 5 };
 	uint64_t *words;
 
 	ck_assert_uint_eq(ring_crc32c("123456789", 9), 0xe3069283);
 	for (int k = 0; k < 2; k++) {
 		words = (uint64_t *)(void *)(fx.w->data + fx.w->pos);
-		ck_assert_ok(ring_put(fx.w, RING_T_SOURCE_LOST, RING_F_CRC, &w, sizeof(w), NULL));
-		words[1] = ring_word1((uint32_t)words[1], ring_crc32c(&w, sizeof(w)) ^ (uint32_t)k);
+		ck_assert_ok(ring_put(fx.w, RING_T_SOURCE_LOST, RING_F_CRC, &w, sizeof(w),
+				      NULL));
+		words[1] = ring_word1((uint32_t)words[1],
+				      ring_crc32c(&w, sizeof(w)) ^ (uint32_t)k);
 	}
 	read_one(PARANOID);
 	ck_assert_uint_eq(rec.lost.count, 5);
@@ -289,7 +317,10 @@ END_TEST
 
 START_TEST(no_resolve_gives_references_only)
 {
-	struct ringside_options o = { .size = sizeof(o), .path = fx.path, .from_oldest = true, .no_resolve = true };
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = fx.path,
+				      .from_oldest = true,
+				      .no_resolve = true };
 
 	ck_assert_ok(numbered_put(fx.w, 5));
 	ring_writer_publish(fx.w);
@@ -298,19 +329,22 @@ START_TEST(no_resolve_gives_references_only)
 	ck_assert_uint_ne(rec.sample.user.ref, 0);
 	ck_assert_uint_ne(rec.sample.kernel.ref, 0);
 	ck_assert_uint_ne(rec.sample.resource.ref, 0);
-	ck_assert_uint_eq(rec.sample.user.n + rec.sample.kernel.n + rec.sample.resource.n, 0);
+	ck_assert_uint_eq(rec.sample.user.n + rec.sample.kernel.n + rec.sample.resource.n,
+			  0);
 }
 END_TEST
 
 START_TEST(names_are_those_of_the_interface)
 {
 	ck_assert_str_eq(ringside_cause_name(RINGSIDE_LOST_LAPPED), "lapped");
-	ck_assert_str_eq(ringside_cause_name(RINGSIDE_LOST_PROCESS_BURST), "process_burst");
+	ck_assert_str_eq(ringside_cause_name(RINGSIDE_LOST_PROCESS_BURST),
+			 "process_burst");
 	ck_assert_str_eq(ringside_stack_end_name(RINGSIDE_END_TOO_DEEP), "too_deep");
 	ck_assert_str_eq(ringside_frame_type_name(RINGSIDE_FRAME_V8JS), "v8js");
 	ck_assert_str_eq(ringside_event_name(RINGSIDE_EVENT_OFFCPU), "offcpu");
 	ck_assert_str_eq(ringside_kind_name(RINGSIDE_INCARNATION), "incarnation");
-	ck_assert_str_eq(ringside_degraded_name(RINGSIDE_DEGRADED_WORKER_RESTARTS), "worker_restarts");
+	ck_assert_str_eq(ringside_degraded_name(RINGSIDE_DEGRADED_WORKER_RESTARTS),
+			 "worker_restarts");
 	ck_assert_ptr_null(ringside_cause_name(RINGSIDE_LOST_MAX));
 	ck_assert_ptr_null(ringside_kind_name(0));
 	ck_assert_ptr_null(ringside_frame_type_name(1u << 31));

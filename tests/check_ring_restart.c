@@ -32,8 +32,11 @@ static void restart(bool clean)
 
 static int create_error(const char *path)
 {
-	struct ring_writer_options o = { .path = path, .group = (gid_t)-1, .ring_bytes = 256 << 10,
-					 .dict_bytes = 128 << 10, .block_bytes = 4096 };
+	struct ring_writer_options o = { .path = path,
+					 .group = (gid_t)-1,
+					 .ring_bytes = 256 << 10,
+					 .dict_bytes = 128 << 10,
+					 .block_bytes = 4096 };
 	struct ring_writer *w;
 	int err = ring_writer_create(&w, &o);
 
@@ -50,7 +53,7 @@ static char *in_dir(const char *name)
 	return path;
 }
 
-/* --- exclusion ----------------------------------------------------------------------------------- */
+/* --- exclusion ---------------------------------------------------------------------- */
 
 START_TEST(second_writer_is_refused_and_told_the_pid)
 {
@@ -59,8 +62,10 @@ START_TEST(second_writer_is_refused_and_told_the_pid)
 	fixture_create(0, 0, 0);
 	ck_assert_int_eq(create_error(fx.path), -EBUSY);
 	snprintf(pid, sizeof(pid), "pid %ld", (long)getpid());
-	ck_assert_msg(strstr(ring_writer_error(), pid) != NULL, "%s", ring_writer_error());
-	ck_assert_msg(strstr(ring_writer_error(), "ring.lock") != NULL, "%s", ring_writer_error());
+	ck_assert_msg(strstr(ring_writer_error(), pid) != NULL, "%s",
+		      ring_writer_error());
+	ck_assert_msg(strstr(ring_writer_error(), "ring.lock") != NULL, "%s",
+		      ring_writer_error());
 	put_range(0, 10);
 }
 END_TEST
@@ -105,7 +110,8 @@ START_TEST(lock_file_is_private)
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
 	ck_assert_int_eq(stat(fx.path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0640);
-	ck_assert_uint_ge((uint64_t)st.st_blocks * 512, (uint64_t)st.st_size);	/* every page is there */
+	ck_assert_uint_ge((uint64_t)st.st_blocks * 512,
+			  (uint64_t)st.st_size); /* every page is there */
 }
 END_TEST
 
@@ -122,11 +128,12 @@ START_TEST(planted_lock_file_is_replaced)
 }
 END_TEST
 
-/* --- what stands at the path --------------------------------------------------------------------- */
+/* --- what stands at the path -------------------------------------------------------- */
 
 START_TEST(foreign_files_are_not_destroyed)
 {
-	static const char *const what[] = { "regular", "empty", "fifo", "link", "directory" };
+	static const char *const what[] = { "regular", "empty", "fifo", "link",
+					    "directory" };
 	struct stat before, after;
 	int fd;
 
@@ -168,16 +175,18 @@ START_TEST(what_others_planted_is_replaced_and_not_believed)
 	ring_writer_close(fx.w, true);
 	ck_assert_int_eq(chown(fx.path, 65534, 65534), 0);
 	fixture_create(0, 0, 0);
-	ck_assert_uint_eq(ring_writer_next_seq(fx.w), 1);	/* its numbers are nobody's word */
+	ck_assert_uint_eq(ring_writer_next_seq(fx.w),
+			  1); /* its numbers are nobody's word */
 	ck_assert_int_ne(access(in_dir("ring.prev"), F_OK), 0);
 	r = fixture_open(false, false);
 	ringside_close(r);
 }
 END_TEST
 
-/* --- replace and follow -------------------------------------------------------------------------- */
+/* --- replace and follow ------------------------------------------------------------- */
 
-/* Half read, then replaced: the rest of the old file, the incarnation record, the new file. */
+/* Half read, then replaced: the rest of the old file, the incarnation record, the new
+ * file. */
 START_TEST(reader_drains_the_old_file_and_follows)
 {
 	bool clean = _i & 2;
@@ -245,7 +254,9 @@ END_TEST
 
 START_TEST(no_follow_stays)
 {
-	struct ringside_options o = { .size = sizeof(o), .path = fx.path, .no_follow = true, .from_oldest = true };
+	struct ringside_options o = {
+		.size = sizeof(o), .path = fx.path, .no_follow = true, .from_oldest = true
+	};
 	struct ringside_liveness live;
 	struct ringside *r;
 	struct drained d;
@@ -264,7 +275,8 @@ START_TEST(no_follow_stays)
 }
 END_TEST
 
-/* A file that was swapped without a word (its writer could not say so) is noticed all the same. */
+/* A file that was swapped without a word (its writer could not say so) is noticed all the
+ * same. */
 START_TEST(silent_replacement_is_followed)
 {
 	struct ringside *r;
@@ -305,7 +317,8 @@ START_TEST(vanished_file_stays_readable)
 }
 END_TEST
 
-/* What somebody planted at the path does not take readers away from a writer that lives. */
+/* What somebody planted at the path does not take readers away from a writer that
+ * lives. */
 START_TEST(unacceptable_newcomers_are_not_followed)
 {
 	uint16_t major = 9;
@@ -337,23 +350,27 @@ START_TEST(live_writer_of_another_user_is_respected)
 {
 	fixture_create(0, 0, 0);
 	if (geteuid()) {
-		fprintf(stderr, "skipped: live_writer_of_another_user: needs root for chown\n");
+		fprintf(stderr,
+			"skipped: live_writer_of_another_user: needs root for chown\n");
 		return;
 	}
 	ck_assert_int_eq(chown(fx.path, 4242, 4242), 0);
 	ck_assert_int_eq(unlink(in_dir("ring.lock")), 0);
 	ck_assert_int_eq(create_error(fx.path), -EBUSY);
-	ck_assert_msg(strstr(ring_writer_error(), "4242") != NULL, "%s", ring_writer_error());
+	ck_assert_msg(strstr(ring_writer_error(), "4242") != NULL, "%s",
+		      ring_writer_error());
 }
 END_TEST
 
-/* --- post mortem and memory ---------------------------------------------------------------------- */
+/* --- post mortem and memory --------------------------------------------------------- */
 
 START_TEST(previous_ring_is_kept_readable_and_then_removed)
 {
 	bool clean = _i & 2;
 	uint64_t keep = clean ? 60 : 900, born;
-	struct ringside_options o = { .size = sizeof(o), .path = in_dir("ring.prev"), .from_oldest = true,
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = in_dir("ring.prev"),
+				      .from_oldest = true,
 				      .paranoid = PARANOID };
 	struct ringside *r;
 	struct stat st;
@@ -373,7 +390,8 @@ START_TEST(previous_ring_is_kept_readable_and_then_removed)
 }
 END_TEST
 
-/* A reader that never lets go keeps an inode, not its memory; and learns what it missed. */
+/* A reader that never lets go keeps an inode, not its memory; and learns what it
+ * missed. */
 START_TEST(pinned_file_gives_its_memory_back)
 {
 	struct ringside_counts c;
@@ -417,7 +435,7 @@ START_TEST(only_one_previous_ring_is_kept)
 }
 END_TEST
 
-/* --- liveness ------------------------------------------------------------------------------------ */
+/* --- liveness ----------------------------------------------------------------------- */
 
 START_TEST(liveness_follows_the_lock_even_after_kill_9)
 {

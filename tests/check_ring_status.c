@@ -11,7 +11,8 @@
 
 static struct ring_status_head *slot(unsigned int i)
 {
-	return (struct ring_status_head *)(void *)(fx.w->map + RING_STATUS_OFF + i * RING_STATUS_BYTES);
+	return (struct ring_status_head *)(void *)(fx.w->map + RING_STATUS_OFF +
+						   i * RING_STATUS_BYTES);
 }
 
 static void write_page(uint64_t value)
@@ -22,7 +23,10 @@ static void write_page(uint64_t value)
 	ring_status_text(fx.w, RINGSIDE_T_SCOPE, "host");
 	ring_status_text(fx.w, RINGSIDE_T_WARNING, "first");
 	ring_status_text(fx.w, RINGSIDE_T_WARNING, "");
-	ring_status_text(fx.w, RINGSIDE_T_PROBE, "btf\x1f" "1\x1fneed\x1f" "effect\x1fremedy");
+	ring_status_text(fx.w, RINGSIDE_T_PROBE,
+			 "btf\x1f"
+			 "1\x1fneed\x1f"
+			 "effect\x1fremedy");
 	ring_status_end(fx.w);
 }
 
@@ -33,7 +37,8 @@ static uint64_t read_page(struct ringside *r)
 
 	ck_assert_ok(ringside_status(r, &s));
 	ck_assert(ringside_status_number(s, RINGSIDE_N_SAMPLES, &a));
-	ck_assert(ringside_status_number(s, RINGSIDE_N_LOST + RINGSIDE_LOST_THROTTLED, &b));
+	ck_assert(
+		ringside_status_number(s, RINGSIDE_N_LOST + RINGSIDE_LOST_THROTTLED, &b));
 	ck_assert_uint_eq(b, a * 2);
 	ck_assert(!ringside_status_number(s, RINGSIDE_N_PROCESSES, &b));
 	ck_assert(!ringside_status_number(s, 1u << 20, &b));
@@ -113,7 +118,8 @@ START_TEST(what_does_not_fit_is_left_out_last_rows_first)
 		text[sizeof(text) - 1] = 0;
 		ring_status_text(fx.w, RINGSIDE_T_PROBE, text);
 	}
-	ring_status_number(fx.w, RINGSIDE_N_PAUSED, 1);		/* small, but after the full mark */
+	ring_status_number(fx.w, RINGSIDE_N_PAUSED,
+			   1); /* small, but after the full mark */
 	ring_status_end(fx.w);
 	ck_assert_ok(ringside_status(r, &s));
 	ck_assert(ringside_status_number(s, RINGSIDE_N_CPUS, &v));
@@ -128,7 +134,9 @@ END_TEST
 
 START_TEST(anchors_go_round_four_slots)
 {
-	struct ring_anchor a = { .boot_ns = 10, .real_ns = 20, .offset_ns = 10, .bound_ns = 5, .source = 1 };
+	struct ring_anchor a = {
+		.boot_ns = 10, .real_ns = 20, .offset_ns = 10, .bound_ns = 5, .source = 1
+	};
 	const struct ring_anchor_slot *s;
 
 	for (uint32_t i = 1; i <= 6; i++) {

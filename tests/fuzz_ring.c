@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole ring file under attack.  A sound ring is made once; each input is a list of patches to it:
+ * A whole ring file under attack.  A sound ring is made once; each input is a list of
+ *patches to it:
  *
  *	0      1          3     4
  *	| where| offset   | len | len bytes ...
  *
- * where picks what the offset counts in: page 0, a status slot, block headers, records (by their
- * heads), dictionary entries, or plain bytes.  Then everything that a reader can do is done, mapped
- * and by pread, and both must tell the same story.
+ * where picks what the offset counts in: page 0, a status slot, block headers, records
+ *(by their heads), dictionary entries, or plain bytes.  Then everything that a reader can
+ *do is done, mapped and by pread, and both must tell the same story.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -43,14 +44,24 @@ static void need(int ok, const char *what)
 /* Every kind of record, every part that a sample can have. */
 static void put_some(struct ring_writer *w, uint64_t i)
 {
-	struct ringside_attribute v = { .key = "k", .type = RINGSIDE_STRING, .string = "v", .len = 1 };
+	struct ringside_attribute v = {
+		.key = "k", .type = RINGSIDE_STRING, .string = "v", .len = 1
+	};
 	struct ringside_mapping im = { .path = "/bin/x", .build_id = "00" };
-	struct ringside_frame f = { .type = 1, .function = "f", .file = "f.c", .mapping = &im };
+	struct ringside_frame f = {
+		.type = 1, .function = "f", .file = "f.c", .mapping = &im
+	};
 	const struct ringside_frame *list = &f;
 	struct ringside_stack stack = { .n = 1, .frames = &list };
-	struct ringside_resource resource = { .n = 1, .attributes = &v, .schema_url = "u" };
-	struct ring_sample s = { .stamp = { (int64_t)i, i, 1, 1 }, .pid = (uint32_t)i, .weight = i };
-	struct ring_process p = { .stamp = s.stamp, .action = RINGSIDE_EXEC, .command = "x" };
+	struct ringside_resource resource = { .n = 1,
+					      .attributes = &v,
+					      .schema_url = "u" };
+	struct ring_sample s = { .stamp = { (int64_t)i, i, 1, 1 },
+				 .pid = (uint32_t)i,
+				 .weight = i };
+	struct ring_process p = { .stamp = s.stamp,
+				  .action = RINGSIDE_EXEC,
+				  .command = "x" };
 	struct ring_attribute a = { .type = RINGSIDE_STRING };
 	struct ring_mapping m = { .start = i };
 	struct ring_frame rf = { .type = 1, .address = i };
@@ -78,7 +89,9 @@ static void put_some(struct ring_writer *w, uint64_t i)
 	if (i % 16 == 0)
 		ring_put_process(w, &p);
 	if (i % 32 == 0)
-		need(!ring_put_clock(w, &s.stamp, &c) && !ring_put_lost(w, &s.stamp, 3, 1), "clock, lost");
+		need(!ring_put_clock(w, &s.stamp, &c) &&
+			     !ring_put_lost(w, &s.stamp, 3, 1),
+		     "clock, lost");
 }
 
 static void find_heads(void)
@@ -86,7 +99,8 @@ static void find_heads(void)
 	const struct ring_header *h = (const struct ring_header *)(const void *)file;
 	uint32_t len;
 
-	for (uint64_t pos = 0; pos < h->tail && nheads < MAX_HEADS; pos += RING_RECORD_BYTES(len)) {
+	for (uint64_t pos = 0; pos < h->tail && nheads < MAX_HEADS;
+	     pos += RING_RECORD_BYTES(len)) {
 		memcpy(&len, file + h->data_off + pos, sizeof(len));
 		heads[nheads++] = (uint32_t)(h->data_off + pos);
 	}
@@ -106,11 +120,14 @@ static void remove_ring(void)
 
 static void make_ring(void)
 {
-	struct ring_writer_options o = { .path = path, .group = (gid_t)-1, .block_bytes = 4096 };
+	struct ring_writer_options o = { .path = path,
+					 .group = (gid_t)-1,
+					 .block_bytes = 4096 };
 	struct ring_writer *w;
 	int fd;
 
-	snprintf(dir, sizeof(dir), "%s/fuzz-ring-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	snprintf(dir, sizeof(dir), "%s/fuzz-ring-XXXXXX",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	need(mkdtemp(dir) != NULL, "folder");
 	snprintf(path, sizeof(path), "%s/ring", dir);
 	need(!ring_writer_create(&w, &o), "create");
@@ -154,7 +171,8 @@ static size_t place(uint8_t where, uint16_t offset)
 static void patch(const uint8_t *data, size_t size)
 {
 	while (size >= 4) {
-		size_t at = place(data[0], (uint16_t)(data[1] | data[2] << 8)), len = data[3];
+		size_t at = place(data[0], (uint16_t)(data[1] | data[2] << 8)),
+		       len = data[3];
 
 		data += 4;
 		size -= 4;
@@ -175,7 +193,8 @@ static uint64_t use(const char *s)
 
 static uint64_t use_record(const struct ringside_record *rec)
 {
-	const struct ringside_stack *stacks[2] = { &rec->sample.kernel, &rec->sample.user };
+	const struct ringside_stack *stacks[2] = { &rec->sample.kernel,
+						   &rec->sample.user };
 	uint64_t sum = 0;
 
 	if (rec->kind != RINGSIDE_SAMPLE)
@@ -195,11 +214,15 @@ static uint64_t use_record(const struct ringside_record *rec)
 	return sum;
 }
 
-/* 0 when it could not be opened, else something that both ways of reading must agree on. */
+/* 0 when it could not be opened, else something that both ways of reading must
+ * agree on. */
 static uint64_t read_all(bool paranoid)
 {
-	struct ringside_options o = { .size = sizeof(o), .path = path, .paranoid = paranoid,
-				      .from_oldest = true, .no_follow = true };
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = path,
+				      .paranoid = paranoid,
+				      .from_oldest = true,
+				      .no_follow = true };
 	const struct ringside_status *status;
 	struct ringside_geometry g;
 	struct ringside_counts c;
@@ -219,7 +242,8 @@ static uint64_t read_all(bool paranoid)
 	ringside_seek_last(r, 5);
 	ringside_seek_newest(r);
 	ringside_geometry(r, &g);
-	if (!ringside_status(r, &status) && ringside_status_number(status, RINGSIDE_N_CPUS, &v))
+	if (!ringside_status(r, &status) &&
+	    ringside_status_number(status, RINGSIDE_N_CPUS, &v))
 		sum += v + use(ringside_status_text(status, RINGSIDE_T_SCOPE, 0));
 	ringside_close(r);
 	return 1 + sum * 31 + c.received * 7 + c.corrupt_events;

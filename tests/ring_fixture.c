@@ -37,14 +37,15 @@ void fixture_setup(void)
 void fixture_teardown(void)
 {
 	static const char *const names[] = {
-		"ring", "ring.prev", "ring.lock", ".ring.new", "copy", "other", "link", "fifo", "x",
-		"other.lock", "other.prev",
+		"ring", "ring.prev", "ring.lock", ".ring.new",	"copy",	      "other",
+		"link", "fifo",	     "x",	  "other.lock", "other.prev",
 	};
 	char path[192];
 
 	ring_writer_close(fx.w, true);
 	fx.w = NULL;
-	ck_assert_msg(count_fds() == fx.fds, "descriptors leaked: %d, were %d", count_fds(), fx.fds);
+	ck_assert_msg(count_fds() == fx.fds, "descriptors leaked: %d, were %d",
+		      count_fds(), fx.fds);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(path, sizeof(path), "%s/%s", fx.dir, names[i]);
 		unlink(path);
@@ -52,8 +53,8 @@ void fixture_teardown(void)
 	ck_assert_msg(!rmdir(fx.dir), "%s is not empty", fx.dir);
 }
 
-struct ring_writer *fixture_writer(const char *path, uint64_t ring_bytes, uint64_t dict_bytes,
-				   uint32_t block_bytes)
+struct ring_writer *fixture_writer(const char *path, uint64_t ring_bytes,
+				   uint64_t dict_bytes, uint32_t block_bytes)
 {
 	struct ring_writer_options o = {
 		.path = path, .group = (gid_t)-1, .mode = 0640,
@@ -75,7 +76,10 @@ void fixture_create(uint64_t ring_bytes, uint64_t dict_bytes, uint32_t block_byt
 struct ringside *fixture_open(bool paranoid, bool from_oldest)
 {
 	struct ringside_options o = {
-		.size = sizeof(o), .path = fx.path, .paranoid = paranoid, .from_oldest = from_oldest,
+		.size = sizeof(o),
+		.path = fx.path,
+		.paranoid = paranoid,
+		.from_oldest = from_oldest,
 	};
 	struct ringside *r;
 
@@ -83,7 +87,7 @@ struct ringside *fixture_open(bool paranoid, bool from_oldest)
 	return r;
 }
 
-/* --- numbered samples ---------------------------------------------------------------------------- */
+/* --- numbered samples --------------------------------------------------------------- */
 
 #define FRAMES	3
 
@@ -99,7 +103,9 @@ static int intern(struct ring_writer *w, const char *s, ringside_ref *ref)
 
 static int intern_stack(struct ring_writer *w, uint64_t i, ringside_ref *ref)
 {
-	struct ring_mapping m = { .build_id_kind = RINGSIDE_BUILD_ID_GNU, .start = 0x1000, .end = 0x9000,
+	struct ring_mapping m = { .build_id_kind = RINGSIDE_BUILD_ID_GNU,
+				  .start = 0x1000,
+				  .end = 0x9000,
 				  .file_offset = 0x200 };
 	struct ring_frame f = { .type = RINGSIDE_FRAME_NATIVE };
 	ringside_ref frames[FRAMES];
@@ -127,7 +133,8 @@ static int intern_stack(struct ring_writer *w, uint64_t i, ringside_ref *ref)
 
 static int intern_resource(struct ring_writer *w, uint64_t i, ringside_ref *ref)
 {
-	struct ring_attribute a[2] = { { .type = RINGSIDE_STRING }, { .type = RINGSIDE_INT } };
+	struct ring_attribute a[2] = { { .type = RINGSIDE_STRING },
+				       { .type = RINGSIDE_INT } };
 	ringside_ref schema;
 	char name[64];
 	int err;
@@ -157,19 +164,30 @@ struct inline_parts {
 
 static void fill_inline(struct inline_parts *p, uint64_t i)
 {
-	p->m = (struct ringside_mapping){ .path = "/usr/bin/worker", .build_id = "00ff00ff",
-		.build_id_kind = RINGSIDE_BUILD_ID_GNU, .start = 0x1000, .end = 0x9000, .file_offset = 0x200 };
+	p->m = (struct ringside_mapping){ .path = "/usr/bin/worker",
+					  .build_id = "00ff00ff",
+					  .build_id_kind = RINGSIDE_BUILD_ID_GNU,
+					  .start = 0x1000,
+					  .end = 0x9000,
+					  .file_offset = 0x200 };
 	for (unsigned int k = 0; k < FRAMES; k++) {
 		name_of(p->names[k], i, k);
-		p->f[k] = (struct ringside_frame){ .type = RINGSIDE_FRAME_NATIVE, .inlined = k == 1,
-			.address = i / 7 * 16 + k, .offset = k, .function = p->names[k],
-			.file = "worker.c", .line = k + 1, .mapping = &p->m };
+		p->f[k] = (struct ringside_frame){ .type = RINGSIDE_FRAME_NATIVE,
+						   .inlined = k == 1,
+						   .address = i / 7 * 16 + k,
+						   .offset = k,
+						   .function = p->names[k],
+						   .file = "worker.c",
+						   .line = k + 1,
+						   .mapping = &p->m };
 		p->list[k] = &p->f[k];
 	}
 	p->stack = (struct ringside_stack){ .n = FRAMES, .frames = p->list };
 	snprintf(p->service, sizeof(p->service), "service-%u", (unsigned int)(i % 5));
-	p->a[0] = (struct ringside_attribute){ .key = "service.name", .type = RINGSIDE_STRING,
-		.string = p->service, .len = (uint32_t)strlen(p->service) };
+	p->a[0] = (struct ringside_attribute){ .key = "service.name",
+					       .type = RINGSIDE_STRING,
+					       .string = p->service,
+					       .len = (uint32_t)strlen(p->service) };
 	p->a[1] = (struct ringside_attribute){ .key = "process.pid", .type = RINGSIDE_INT,
 		.number = (int64_t)(i % 5) };
 	p->resource = (struct ringside_resource){ .n = 2, .attributes = p->a,
@@ -179,12 +197,19 @@ static void fill_inline(struct inline_parts *p, uint64_t i)
 static struct ring_sample base_sample(uint64_t i)
 {
 	struct ring_sample s = {
-		.stamp = { .wall_ns = (int64_t)(1000000 + i), .boot_ns = 500 + i, .clock_epoch = 3,
+		.stamp = { .wall_ns = (int64_t)(1000000 + i),
+			   .boot_ns = 500 + i,
+			   .clock_epoch = 3,
 			   .clock_error_ns = 77 },
-		.pid = (uint32_t)(i * 3 + 1), .tid = (uint32_t)(i * 3 + 2), .cpu = (uint32_t)(i % 64),
-		.process_start_ns = i ^ 0x123456789a, .event = RINGSIDE_EVENT_CPU,
-		.unit = RINGSIDE_UNIT_NANOSECONDS, .user_end = RINGSIDE_END_FRAME_POINTER,
-		.kernel_end = RINGSIDE_END_COMPLETE, .weight = i,
+		.pid = (uint32_t)(i * 3 + 1),
+		.tid = (uint32_t)(i * 3 + 2),
+		.cpu = (uint32_t)(i % 64),
+		.process_start_ns = i ^ 0x123456789a,
+		.event = RINGSIDE_EVENT_CPU,
+		.unit = RINGSIDE_UNIT_NANOSECONDS,
+		.user_end = RINGSIDE_END_FRAME_POINTER,
+		.kernel_end = RINGSIDE_END_COMPLETE,
+		.weight = i,
 	};
 
 	snprintf(s.comm, sizeof(s.comm), "w%llu", (unsigned long long)(i % 1000000));
@@ -206,7 +231,8 @@ int numbered_put_plain(struct ring_writer *w, uint64_t i)
 	return ring_put_sample(w, &s);
 }
 
-static int put_with_attributes(struct ring_writer *w, struct ring_sample *s, uint64_t i, bool keys)
+static int put_with_attributes(struct ring_writer *w, struct ring_sample *s, uint64_t i,
+			       bool keys)
 {
 	char text[32];
 	struct ringside_attribute v[] = {
@@ -219,7 +245,8 @@ static int put_with_attributes(struct ring_writer *w, struct ring_sample *s, uin
 	};
 	struct ring_attribute refs[6] = { { 0 } };
 
-	v[0].len = (uint32_t)snprintf(text, sizeof(text), "user-%llu", (unsigned long long)i);
+	v[0].len = (uint32_t)snprintf(text, sizeof(text), "user-%llu",
+				      (unsigned long long)i);
 	for (int k = 0; keys && k < 6; k++)
 		if (intern(w, v[k].key, &refs[k].key))
 			keys = false;
@@ -261,7 +288,7 @@ int numbered_put(struct ring_writer *w, uint64_t i)
 	return ring_put_sample(w, &s);
 }
 
-/* --- and back ------------------------------------------------------------------------------------ */
+/* --- and back ----------------------------------------------------------------------- */
 
 uint64_t numbered_of(const struct ringside_record *rec)
 {
@@ -281,12 +308,14 @@ static const char *check_stack(const struct ringside_stack *s, uint64_t i)
 		name_of(name, i, k);
 		NEED(f->function && !strcmp(f->function, name));
 		NEED(!f->system_name && f->file && !strcmp(f->file, "worker.c"));
-		NEED(f->type == RINGSIDE_FRAME_NATIVE && f->inlined == (k == 1) && !f->cut);
+		NEED(f->type == RINGSIDE_FRAME_NATIVE && f->inlined == (k == 1) &&
+		     !f->cut);
 		NEED(f->address == i / 7 * 16 + k && f->offset == k && f->line == k + 1);
 		NEED(f->mapping && !strcmp(f->mapping->path, "/usr/bin/worker"));
 		NEED(!strcmp(f->mapping->build_id, "00ff00ff"));
-		NEED(f->mapping->build_id_kind == RINGSIDE_BUILD_ID_GNU && f->mapping->start == 0x1000 &&
-		     f->mapping->end == 0x9000 && f->mapping->file_offset == 0x200);
+		NEED(f->mapping->build_id_kind == RINGSIDE_BUILD_ID_GNU &&
+		     f->mapping->start == 0x1000 && f->mapping->end == 0x9000 &&
+		     f->mapping->file_offset == 0x200);
 		NEED(!f->ref == !s->ref);
 	}
 	return NULL;
@@ -297,10 +326,14 @@ static const char *check_resource(const struct ringside_resource *r, uint64_t i)
 	char name[64];
 
 	snprintf(name, sizeof(name), "service-%u", (unsigned int)(i % 5));
-	NEED(r->n == 2 && r->schema_url && !strcmp(r->schema_url, "https://opentelemetry.io/schemas/1.37.0"));
-	NEED(!strcmp(r->attributes[0].key, "service.name") && r->attributes[0].type == RINGSIDE_STRING);
-	NEED(!strcmp(r->attributes[0].string, name) && r->attributes[0].len == strlen(name));
-	NEED(!strcmp(r->attributes[1].key, "process.pid") && r->attributes[1].number == (int64_t)(i % 5));
+	NEED(r->n == 2 && r->schema_url &&
+	     !strcmp(r->schema_url, "https://opentelemetry.io/schemas/1.37.0"));
+	NEED(!strcmp(r->attributes[0].key, "service.name") &&
+	     r->attributes[0].type == RINGSIDE_STRING);
+	NEED(!strcmp(r->attributes[0].string, name) &&
+	     r->attributes[0].len == strlen(name));
+	NEED(!strcmp(r->attributes[1].key, "process.pid") &&
+	     r->attributes[1].number == (int64_t)(i % 5));
 	return NULL;
 }
 
@@ -311,12 +344,18 @@ static const char *check_attributes(const struct ringside_sample *s, uint64_t i)
 
 	snprintf(text, sizeof(text), "user-%llu", (unsigned long long)i);
 	NEED(s->nattributes == 6);
-	NEED(!strcmp(a[0].key, "user") && a[0].type == RINGSIDE_STRING && !strcmp(a[0].string, text));
-	NEED(!strcmp(a[1].key, "tenant") && a[1].type == RINGSIDE_INT && a[1].number == -(int64_t)i);
-	NEED(!strcmp(a[2].key, "on") && a[2].type == RINGSIDE_BOOL && a[2].number == (int64_t)(i & 1));
-	NEED(!strcmp(a[3].key, "ratio") && a[3].type == RINGSIDE_DOUBLE && a[3].real == (double)i / 4);
-	NEED(!strcmp(a[4].key, "raw") && a[4].len == 3 && !memcmp(a[4].string, "a\0b", 4));
-	NEED(!strcmp(a[5].key, "list") && a[5].type == RINGSIDE_JSON && !strcmp(a[5].string, "[1,2]"));
+	NEED(!strcmp(a[0].key, "user") && a[0].type == RINGSIDE_STRING &&
+	     !strcmp(a[0].string, text));
+	NEED(!strcmp(a[1].key, "tenant") && a[1].type == RINGSIDE_INT &&
+	     a[1].number == -(int64_t)i);
+	NEED(!strcmp(a[2].key, "on") && a[2].type == RINGSIDE_BOOL &&
+	     a[2].number == (int64_t)(i & 1));
+	NEED(!strcmp(a[3].key, "ratio") && a[3].type == RINGSIDE_DOUBLE &&
+	     a[3].real == (double)i / 4);
+	NEED(!strcmp(a[4].key, "raw") && a[4].len == 3 &&
+	     !memcmp(a[4].string, "a\0b", 4));
+	NEED(!strcmp(a[5].key, "list") && a[5].type == RINGSIDE_JSON &&
+	     !strcmp(a[5].string, "[1,2]"));
 	return NULL;
 }
 
@@ -330,7 +369,8 @@ static const char *check_fixed(const struct ringside_record *rec, uint64_t i)
 	NEED(s->pid == want.pid && s->tid == want.tid && s->cpu == want.cpu);
 	NEED(s->process_start_ns == want.process_start_ns && !strcmp(s->comm, want.comm));
 	NEED(s->event == RINGSIDE_EVENT_CPU && s->unit == RINGSIDE_UNIT_NANOSECONDS);
-	NEED(s->user_end == RINGSIDE_END_FRAME_POINTER && s->kernel_end == RINGSIDE_END_COMPLETE);
+	NEED(s->user_end == RINGSIDE_END_FRAME_POINTER &&
+	     s->kernel_end == RINGSIDE_END_COMPLETE);
 	NEED(s->context_state == RINGSIDE_CONTEXT_ABSENT);
 	return NULL;
 }
@@ -342,7 +382,7 @@ const char *numbered_check(const struct ringside_record *rec)
 	const struct ringside_sample *s = &rec->sample;
 	const char *bad = check_fixed(rec, i);
 
-	if (bad || (form == 7 && !s->user.n))	/* plain puts have a stack in every form */
+	if (bad || (form == 7 && !s->user.n)) /* plain puts have a stack in every form */
 		return bad;
 	bad = check_stack(&s->user, i);
 	if (!bad)
@@ -350,7 +390,8 @@ const char *numbered_check(const struct ringside_record *rec)
 	if (!bad && s->kernel.n)
 		bad = check_stack(&s->kernel, i + 7);
 	if (!bad && s->has_link)
-		NEED(s->trace_id[15] == (i & 0xff) && s->span_id[7] == (i & 0x7f) && s->trace_flags == 1);
+		NEED(s->trace_id[15] == (i & 0xff) && s->span_id[7] == (i & 0x7f) &&
+		     s->trace_flags == 1);
 	if (!bad && s->nattributes)
 		bad = check_attributes(s, i);
 	return bad;
@@ -369,7 +410,8 @@ struct drained drain(struct ringside *r)
 		if (rec.kind != RINGSIDE_SAMPLE)
 			continue;
 		bad = numbered_check(&rec);
-		ck_assert_msg(!bad, "sample %llu: not %s", (unsigned long long)numbered_of(&rec), bad);
+		ck_assert_msg(!bad, "sample %llu: not %s",
+			      (unsigned long long)numbered_of(&rec), bad);
 		ck_assert_msg(!d.samples || numbered_of(&rec) > d.last, "out of order");
 		d.last = numbered_of(&rec);
 		if (!d.samples++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the ring's tests share: a private folder in memory, a writer in it, and samples whose content
- * follows from a number, so that a reader can check every field of whatever it gets.
+ * What the ring's tests share: a private folder in memory, a writer in it, and samples
+ * whose content follows from a number, so that a reader can check every field of whatever
+ * it gets.
  */
 #ifndef RING_FIXTURE_H
 #define RING_FIXTURE_H
@@ -11,8 +12,12 @@
 #include "shm/ring_layout.h"
 #include "shm/ring_writer.h"
 
-#define ck_assert_ok(e)	do { int err_ = (e); ck_assert_msg(!err_, "%s: %d (%s / %s)", #e, err_, \
-			ring_writer_error(), ringside_open_error()); } while (0)
+#define ck_assert_ok(e)                                                                  \
+	do {                                                                             \
+		int err_ = (e);                                                          \
+		ck_assert_msg(!err_, "%s: %d (%s / %s)", #e, err_, ring_writer_error(),  \
+			      ringside_open_error());                                    \
+	} while (0)
 
 struct ring_fixture {
 	char	 dir[64], path[128];
@@ -23,13 +28,15 @@ extern struct ring_fixture fx;
 
 void	 fixture_setup(void);		/* a folder, no ring yet */
 void	 fixture_teardown(void);
-/* A writer at fx.path; sizes 0: 256 KiB of records in 4 KiB blocks, 128 KiB of dictionary. */
+/* A writer at fx.path; sizes 0: 256 KiB of records in 4 KiB blocks, 128 KiB of
+ * dictionary. */
 void	 fixture_create(uint64_t ring_bytes, uint64_t dict_bytes, uint32_t block_bytes);
-struct ring_writer *fixture_writer(const char *path, uint64_t ring_bytes, uint64_t dict_bytes,
-				   uint32_t block_bytes);
+struct ring_writer *fixture_writer(const char *path, uint64_t ring_bytes,
+				   uint64_t dict_bytes, uint32_t block_bytes);
 struct ringside *fixture_open(bool paranoid, bool from_oldest);
 
-/* Sample number i, of one of NUMBERED_FORMS shapes.  Returns what ring_put_sample() returned. */
+/* Sample number i, of one of NUMBERED_FORMS shapes.  Returns what ring_put_sample()
+ * returned. */
 #define NUMBERED_FORMS	8
 int	 numbered_put(struct ring_writer *w, uint64_t i);
 /* Interned only, one stack of three frames per 7 numbers: the fast shape, for filling. */

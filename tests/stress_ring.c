@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stress_ring [SECONDS [KILLS]]: processes against each other on a private ring.  Every sample carries
- * its own sequence number and a content that follows from it, so a torn, stale, repeated or wrongly
- * resolved record shows; at the end each reader's received + lost must equal what was written.
+ * stress_ring [SECONDS [KILLS]]: processes against each other on a private ring.  Every
+ * sample carries its own sequence number and a content that follows from it, so a torn,
+ * stale, repeated or wrongly resolved record shows; at the end each reader's received +
+ * lost must equal what was written.
  *
- *  1. a writer flat out, readers that are fast, slow, stopped and continued, and reading by pread
- *  2. a writer that is killed again and again, under two readers that follow
+ * 1. a writer flat out, readers that are fast, slow, stopped and continued, and reading
+ * by pread 2. a writer that is killed again and again, under two readers that follow
  */
 #include <err.h>
 #include <errno.h>
@@ -35,18 +36,23 @@ static struct board *board;
 struct reader_kind { const char *name; bool paranoid; unsigned int nap_every; };
 
 static const struct reader_kind fast_kinds[] = {
-	{ "fast", false, 0 }, { "slow", false, 64 }, { "stopped", false, 0 }, { "pread", true, 0 },
+	{ "fast", false, 0 },
+	{ "slow", false, 64 },
+	{ "stopped", false, 0 },
+	{ "pread", true, 0 },
 };
-static const struct reader_kind kill_kinds[] = { { "mapped", false, 0 }, { "pread", true, 0 } };
+static const struct reader_kind kill_kinds[] = { { "mapped", false, 0 },
+						 { "pread", true, 0 } };
 
 static void make_board(void)
 {
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (board == MAP_FAILED)
 		err(1, "mmap");
 }
 
-/* --- readers ------------------------------------------------------------------------------------- */
+/* --- readers ------------------------------------------------------------------------ */
 
 static void check(const struct ringside_record *rec, uint64_t *last_seq, const char *name)
 {
@@ -65,12 +71,15 @@ static void check(const struct ringside_record *rec, uint64_t *last_seq, const c
 		     (unsigned long long)numbered_of(rec));
 	bad = numbered_check(rec);
 	if (bad)
-		errx(1, "%s: record %llu: not %s", name, (unsigned long long)rec->seq, bad);
+		errx(1, "%s: record %llu: not %s", name, (unsigned long long)rec->seq,
+		     bad);
 }
 
 static void run_reader(int slot, const struct reader_kind *k, const char *path)
 {
-	struct ringside_options o = { .size = sizeof(o), .path = path, .paranoid = k->paranoid };
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = path,
+				      .paranoid = k->paranoid };
 	struct ringside_record rec;
 	struct ringside_counts c;
 	struct ringside *r;
@@ -97,9 +106,11 @@ static void run_reader(int slot, const struct reader_kind *k, const char *path)
 	} while (!final || ringside_position(r) <= final);
 	ringside_counts(r, &c);
 	if (c.corrupt_events || c.lost[RINGSIDE_LOST_CORRUPT])
-		errx(1, "%s: %llu corrupt", k->name, (unsigned long long)c.corrupt_events);
+		errx(1, "%s: %llu corrupt", k->name,
+		     (unsigned long long)c.corrupt_events);
 	if (c.received + c.lost[RINGSIDE_LOST_LAPPED] != final + 1 - start)
-		errx(1, "%s: received %llu + lost %llu is not %llu", k->name, (unsigned long long)c.received,
+		errx(1, "%s: received %llu + lost %llu is not %llu", k->name,
+		     (unsigned long long)c.received,
 		     (unsigned long long)c.lost[RINGSIDE_LOST_LAPPED],
 		     (unsigned long long)(final + 1 - start));
 	board->r[slot].received = c.received;
@@ -110,7 +121,8 @@ static void run_reader(int slot, const struct reader_kind *k, const char *path)
 	exit(0);
 }
 
-static void start_readers(const struct reader_kind *kinds, int n, const char *path, pid_t *pids)
+static void start_readers(const struct reader_kind *kinds, int n, const char *path,
+			  pid_t *pids)
 {
 	for (int i = 0; i < n; i++) {
 		pids[i] = fork();
@@ -137,18 +149,22 @@ static int end_readers(const struct reader_kind *kinds, int n, const pid_t *pids
 			continue;
 		}
 		printf("  %-8s received %llu, lost %llu, files %llu\n", kinds[i].name,
-		       (unsigned long long)board->r[i].received, (unsigned long long)board->r[i].lost,
+		       (unsigned long long)board->r[i].received,
+		       (unsigned long long)board->r[i].lost,
 		       (unsigned long long)board->r[i].files);
 	}
 	return failed;
 }
 
-/* --- writers ------------------------------------------------------------------------------------- */
+/* --- writers ------------------------------------------------------------------------ */
 
 static struct ring_writer *make_writer(const char *path)
 {
-	struct ring_writer_options o = { .path = path, .group = (gid_t)-1, .ring_bytes = 256 << 10,
-					 .dict_bytes = 256 << 10, .block_bytes = 16384 };
+	struct ring_writer_options o = { .path = path,
+					 .group = (gid_t)-1,
+					 .ring_bytes = 256 << 10,
+					 .dict_bytes = 256 << 10,
+					 .block_bytes = 16384 };
 	struct ring_writer *w;
 
 	if (ring_writer_create(&w, &o))
@@ -187,10 +203,12 @@ static int flat_out(const char *path, uint64_t ms)
 			kill(pids[2], i % 128 ? SIGCONT : SIGSTOP);
 	}
 	kill(pids[2], SIGCONT);
-	__atomic_store_n(&board->final_seq, ring_writer_next_seq(w) - 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&board->final_seq, ring_writer_next_seq(w) - 1,
+			 __ATOMIC_SEQ_CST);
 	failed = end_readers(fast_kinds, N, pids);
 	printf("flat out: %llu records, %u generations of the dictionary\n",
-	       (unsigned long long)ring_writer_next_seq(w) - 1, ring_writer_generation(w));
+	       (unsigned long long)ring_writer_next_seq(w) - 1,
+	       ring_writer_generation(w));
 	ring_writer_close(w, true);
 	return failed;
 }
@@ -213,29 +231,33 @@ static int killed(const char *path, int kills)
 
 	memset(board, 0, sizeof(*board));
 	put(w, 10);
-	ring_writer_close(w, false);	/* before the fork: children would hold its lock */
+	ring_writer_close(w, false); /* before the fork: children would hold its lock */
 	start_readers(kill_kinds, N, path, pids);
 	for (int i = 0; i < kills; i++) {
 		pid = fork();
 		if (!pid)
 			doomed_writer(path);
 		dice = dice * 1664525u + 1013904223u;
-		usleep((dice >> 16) % (i % 4 ? 6000 : 1500));	/* some die while they create */
+		usleep((dice >> 16) %
+		       (i % 4 ? 6000 : 1500)); /* some die while they create */
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}
 	w = make_writer(path);
 	put(w, 100);
-	__atomic_store_n(&board->final_seq, ring_writer_next_seq(w) - 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&board->final_seq, ring_writer_next_seq(w) - 1,
+			 __ATOMIC_SEQ_CST);
 	failed = end_readers(kill_kinds, N, pids);
-	printf("killed %d times: %llu records\n", kills, (unsigned long long)ring_writer_next_seq(w) - 1);
+	printf("killed %d times: %llu records\n", kills,
+	       (unsigned long long)ring_writer_next_seq(w) - 1);
 	ring_writer_close(w, true);
 	return failed;
 }
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "ring", "ring.lock", "ring.prev", ".ring.new" };
+	static const char *const names[] = { "ring", "ring.lock", "ring.prev",
+					     ".ring.new" };
 	char dir[] = "/dev/shm/stress-ring-XXXXXX", path[64], name[96];
 	double seconds = argc > 1 ? strtod(argv[1], NULL) : 2;
 	int kills = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 200, failed;

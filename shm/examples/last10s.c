@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where was this program in the last ten seconds?  Call it before a watchdog aborts, from a debug page,
- * or whenever a request took too long.  Needs no right but to read the ring.
+ * Where was this program in the last ten seconds?  Call it before a watchdog aborts, from
+ *a debug page, or whenever a request took too long.  Needs no right but to read the ring.
  *
  *	cc last10s.c $(pkg-config --cflags --libs ringside)
  */
@@ -44,7 +44,8 @@ int main(void)
 	while (!err && (err = ringside_next(r, &rec)) == 1) {
 		err = 0;
 		if (rec.kind == RINGSIDE_LOST)
-			printf("lost %" PRIu64 " (%s)\n", rec.lost.count, ringside_cause_name(rec.lost.cause));
+			printf("lost %" PRIu64 " (%s)\n", rec.lost.count,
+			       ringside_cause_name(rec.lost.cause));
 		if (rec.kind == RINGSIDE_SAMPLE && rec.time_ns >= since &&
 		    rec.sample.pid == (uint32_t)getpid())
 			print_sample(&rec);
