@@ -2,6 +2,7 @@
 /* Writers come and go: exclusion, liveness, replace, what is kept and when it goes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shm/ring_time.h"
 #include "shm/writer_state.h"
 #include "tests/ring_fixture.h"
 
@@ -496,6 +498,49 @@ START_TEST(clean_close_is_told_from_a_crash)
 }
 END_TEST
 
+/* In a time namespace whose boot clock is a day ahead.  Exits 0 when the ring knows better. */
+static void in_time_namespace(void)
+{
+	static const char offsets[] = "boottime 86400 0\n";
+	struct ringside_liveness live;
+	struct ringside *r;
+	int fd = open("/proc/self/timens_offsets", O_WRONLY), status;
+
+	if (fd < 0 || write(fd, offsets, sizeof(offsets) - 1) != (ssize_t)sizeof(offsets) - 1)
+		_exit(77);
+	close(fd);
+	if (!fork()) {			/* only children are in the new namespace */
+		r = fixture_open(false, false);
+		if (ringside_liveness(r, &live) || live.heartbeat_age_ns > 600 * SECOND)
+			_exit(1);
+		ringside_close(r);
+		fx.w = fixture_writer(in_dir("other"), 0, 0, 0);
+		_exit(ring_host_boot_ns(0) - fx.w->hdr->heartbeat < 86000 * SECOND);
+	}
+	wait(&status);
+	_exit(status != 0);
+}
+
+START_TEST(stamps_are_the_hosts_in_a_time_namespace)
+{
+	int status;
+	pid_t pid;
+
+	fixture_create(0, 0, 0);
+	pid = fork();
+	if (!pid) {
+		if (unshare(0x80))	/* CLONE_NEWTIME */
+			_exit(77);
+		in_time_namespace();
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		fprintf(stderr, "skipped: time namespace: needs root and CONFIG_TIME_NS\n");
+	else
+		ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 Suite *restart_suite(void)
 {
 	Suite *s = suite_create("ring restart");
@@ -521,6 +566,7 @@ Suite *restart_suite(void)
 	tcase_add_test(tc, only_one_previous_ring_is_kept);
 	tcase_add_loop_test(tc, liveness_follows_the_lock_even_after_kill_9, 0, 2);
 	tcase_add_loop_test(tc, clean_close_is_told_from_a_crash, 0, 2);
+	tcase_add_test(tc, stamps_are_the_hosts_in_a_time_namespace);
 	suite_add_tcase(s, tc);
 	return s;
 }
