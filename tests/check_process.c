@@ -86,9 +86,16 @@ void exited(uint32_t pid, uint64_t start_ns, uint64_t at)
 	process_on_exit(table, &e);
 }
 
-void peek_exec(uint32_t pid, uint64_t start_ns, uint64_t at)
+void peek_comm(uint32_t pid, uint64_t at)
 {
-	struct ev_head h = head(EV_EXEC, pid, start_ns, 0, at);
+	struct ev_head h = head(EV_COMM_EXEC, pid, 0, 0, at);
+
+	process_peek(table, &h);
+}
+
+void peek_exec(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at)
+{
+	struct ev_head h = head(EV_EXEC, pid, start_ns, exec_id, at);
 
 	process_peek(table, &h);
 }
@@ -254,6 +261,7 @@ int main(void)
 	SRunner *r = srunner_create(table_suite());
 	int failed;
 
+	srunner_add_suite(r, bounds_suite());
 	srunner_add_suite(r, files_suite());
 	srunner_add_suite(r, parse_suite());
 	srunner_run_all(r, CK_ENV);

@@ -23,7 +23,8 @@ void	comm_exec(uint32_t pid, uint64_t at, const char *comm);
 struct image *execed(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at, const char *filename,
 		     uint64_t inode);
 void	exited(uint32_t pid, uint64_t start_ns, uint64_t at);
-void	peek_exec(uint32_t pid, uint64_t start_ns, uint64_t at);
+void	peek_exec(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at);
+void	peek_comm(uint32_t pid, uint64_t at);
 void	peek_exit(uint32_t pid, uint64_t start_ns, uint64_t at);
 /* By device 8:1 and inode; inode 0: anonymous. */
 void	mapped(uint32_t pid, uint64_t at, uint64_t addr, uint64_t len, uint64_t inode, const char *path);
@@ -50,6 +51,7 @@ const char *label(const struct image *i, const char *key);
 const char *layout(const struct image *i);
 
 Suite	*table_suite(void);
+Suite	*bounds_suite(void);
 Suite	*files_suite(void);
 Suite	*parse_suite(void);
 

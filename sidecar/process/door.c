@@ -3,13 +3,14 @@
 #include "sidecar/process/door.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sidecar/clock/clock.h"
@@ -42,9 +43,10 @@ enum slot_state { SLOT_IDLE, SLOT_BUSY, SLOT_ABANDONED };
 struct slot {
 	struct door	*door;
 	pthread_t	 thread;
-	bool		 started;
+	int		 tid;
 	enum slot_state	 state;
 	uint64_t	 since_ns;		/* BUSY: CLOCK_MONOTONIC */
+	uint64_t	 delay_ns;		/* BUSY: run_delay() when it was last looked at */
 	struct door_request *request;		/* BUSY: what it works on, in scratch */
 	struct door_scratch *scratch;
 };
@@ -167,15 +169,6 @@ static bool is_blocked(const struct door *d, const struct door_request *r)
 	return false;
 }
 
-static int64_t thread_cpu_ns(void)
-{
-	struct timespec ts;
-
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts))
-		return 0;
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
 static size_t answer_request(struct door_scratch *s, const struct door_allowed *a, int *fd)
 {
 	const struct door_request *r = &s->request;
@@ -232,6 +225,7 @@ static void serve(struct door *d, struct slot *slot, struct job *job)
 	}
 	slot->state = SLOT_BUSY;
 	slot->since_ns = door_now();
+	slot->delay_ns = 0;
 	slot->request = &s->request;
 	pthread_mutex_unlock(&d->lock);
 	cpu = thread_cpu_ns();
@@ -258,6 +252,7 @@ static void *thread_main(void *arg)
 	struct door *d = slot->door;
 
 	pthread_mutex_lock(&d->lock);
+	slot->tid = gettid();
 	while (!d->stop) {
 		struct job *job = d->first_job;
 
@@ -294,10 +289,8 @@ static int start_threads(struct door *d)
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < DOOR_THREADS && !err; i++) {
 		err = pthread_create(&d->slots[i].thread, &attr, thread_main, &d->slots[i]);
-		if (!err) {
-			d->slots[i].started = true;
+		if (!err)
 			d->refs++;
-		}
 	}
 	pthread_mutex_unlock(&d->lock);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -470,6 +463,41 @@ int door_take(struct door *d, void *buf, size_t cap, size_t *n, int *fd)
 	return 1;
 }
 
+/* How long a thread of ours has stood ready and was given no CPU, in its life; 0 when nobody tells. */
+static uint64_t run_delay(int tid)
+{
+	char name[64], text[128];
+	unsigned long long ran, waited;
+	int n;
+
+	snprintf(name, sizeof(name), "/proc/self/task/%d/schedstat", tid);
+	n = read_whole(AT_FDCWD, name, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	return sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
+}
+
+/*
+ * Late because the target blocks it, not because the machine is so busy that it got no turn: then it is
+ * given as much time again.
+ */
+static bool hangs(struct slot *s, uint64_t monotonic_ns)
+{
+	uint64_t delay, before = s->delay_ns;
+
+	if (s->state != SLOT_BUSY || monotonic_ns < s->since_ns + DOOR_TIMEOUT_NS / 2)
+		return false;
+	delay = run_delay(s->tid);
+	if (!before) {
+		s->delay_ns = delay ? delay : 1;
+	} else if (delay > before) {
+		s->since_ns += delay - before;
+		s->delay_ns = delay;
+	}
+	return monotonic_ns >= s->since_ns + DOOR_TIMEOUT_NS;
+}
+
 static void abandon(struct door *d, struct slot *slot)
 {
 	const struct door_request *r = slot->request;
@@ -488,7 +516,7 @@ void door_tick(struct door *d, uint64_t monotonic_ns)
 	for (unsigned i = 0; i < DOOR_THREADS; i++) {
 		struct slot *s = &d->slots[i];
 
-		if (s->state == SLOT_BUSY && monotonic_ns > s->since_ns + DOOR_TIMEOUT_NS)
+		if (hangs(s, monotonic_ns))
 			abandon(d, s);
 	}
 	/* Nobody is left to answer what still waits. */

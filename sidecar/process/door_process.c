@@ -198,7 +198,7 @@ static void read_map_lines(struct maps_reading *r, int fd, struct maps_stream *s
 			continue;
 		if (got <= 0 || maps_stream_feed(stream, r->s->text, got))
 			break;
-		if (stream->lines > READ_LINES_MAX || door_now() > r->t->deadline_ns) {
+		if (stream->lines > READ_LINES_MAX || thread_cpu_ns() > r->t->cpu_limit_ns) {
 			r->cut = true;
 			break;
 		}

@@ -31,6 +31,7 @@ static struct image_own *image_for(struct process_table *t, struct process *p, u
 	if (p->current) {
 		p->current->i.exec_id = exec_id;
 		p->current->began_ns = boot_ns;
+		image_find_end(p, p->current);
 	}
 	return p->current;
 }
@@ -149,7 +150,7 @@ void process_on_comm_exec(struct process_table *t, const struct ev_comm_exec *e)
 		return;
 	image_unref(t, p->next);
 	image_ended(p->current, e->head.boot_ns);
-	p->next = image_new(t, p, p->current ? p->current->i.exec_id + 1 : 0, e->head.boot_ns);
+	p->next = image_new(t, p, EXEC_ID_UNKNOWN, e->head.boot_ns);
 	if (p->next)
 		image_set_comm(p->next, e->comm, EV_COMM_LEN);
 }
@@ -298,11 +299,8 @@ struct image *process_on_exec(struct process_table *t, const struct ev_exec *e)
 	io->i.exec_id = e->head.exec_id;
 	io->i.parent_pid = p->parent_pid;
 	io->parent_start_ns = p->parent_start_ns;
-	/* The exec that made it does not end it, a later one that was drained already does. */
 	io->began_ns = e->head.boot_ns;
-	io->ended_ns = p->peek_exit_ns;
-	if (p->peek_exec_ns > e->head.boot_ns)
-		image_ended(io, p->peek_exec_ns);
+	image_find_end(p, io);
 	io->cgroup_id = e->cgroup_id;
 	io->i.kthread = false;
 	image_set_comm(io, e->comm, EV_COMM_LEN);
@@ -338,10 +336,17 @@ void process_peek(struct process_table *t, const struct ev_head *e)
 		p = process_enter(t, e->tgid, e->start_ns, e->start_ns);
 	if (!p)
 		return;
-	if (e->type == EV_EXIT)
+	if (e->type == EV_EXIT) {
 		p->peek_exit_ns = e->boot_ns;
-	else if (e->boot_ns > p->peek_exec_ns)
+	} else if (e->type == EV_COMM_EXEC) {
+		if (e->boot_ns > p->peek_comm_ns)
+			p->peek_comm_ns = e->boot_ns;
+	} else if (e->boot_ns > p->peek_exec_ns) {
 		p->peek_exec_ns = e->boot_ns;
-	if (p->current && e->boot_ns > p->current->began_ns)
+		p->peek_exec_id = e->exec_id;
+	}
+	/* The first of several ends it; what is drained later comes later. */
+	if (p->current && e->boot_ns > p->current->began_ns &&
+	    (e->type != EV_EXEC || e->exec_id > p->current->i.exec_id))
 		image_ended(p->current, e->boot_ns);
 }

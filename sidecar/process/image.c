@@ -70,11 +70,7 @@ struct image_own *image_new(struct process_table *t, const struct process *p, ui
 	io->i.refs = 1;
 	io->began_ns = began_ns;
 	io->labels_dirty = true;
-	/* Whatever was drained already counts: see process_peek(). */
-	if (p->peek_exec_ns > began_ns)
-		image_ended(io, p->peek_exec_ns);
-	if (p->peek_exit_ns)
-		image_ended(io, p->peek_exit_ns);
+	image_find_end(p, io);
 	io->hash_next = *bucket(t, io->i.serial);
 	*bucket(t, io->i.serial) = io;
 	t->counts.images++;
@@ -86,6 +82,16 @@ void image_ended(struct image_own *io, uint64_t boot_ns)
 {
 	if (io && (!io->ended_ns || boot_ns < io->ended_ns))
 		io->ended_ns = boot_ns;
+}
+
+void image_find_end(const struct process *p, struct image_own *io)
+{
+	io->ended_ns = p->peek_exit_ns;
+	if (p->peek_comm_ns > io->began_ns)
+		image_ended(io, p->peek_comm_ns);
+	/* The exec that makes an image does not end it, though its event comes after the first samples. */
+	if (p->peek_exec_ns > io->began_ns && p->peek_exec_id > io->i.exec_id)
+		image_ended(io, p->peek_exec_ns);
 }
 
 void image_ref(struct image_own *io)

@@ -21,6 +21,7 @@
 #define IDLE_FILES_MAX	512			/* files that no mapping refers to */
 #define WANTED_MAX	1024			/* frames remembered until the maps of their image come */
 #define READ_TRIES	3
+#define EXEC_ID_UNKNOWN	UINT64_MAX		/* of an image whose exec has not ended yet */
 #define HEIRS_MAX	4096			/* children that wait for one reading */
 
 /* A string that images share: forks and caches copy the pointer. */
@@ -78,7 +79,9 @@ struct process {
 	uint64_t	 parent_start_ns;	/* 0 unknown */
 	uint64_t	 start_ns;		/* 0: not told yet, see process_enter() */
 	uint64_t	 created_ns, exit_ns;	/* exit_ns 0: lives */
-	uint64_t	 peek_exec_ns, peek_exit_ns;	/* latest exec drained; exit drained; 0 none */
+	/* Drained, but perhaps not applied: the latest beginning of an exec, the latest end of one and the
+	 * image it makes, the exit.  0: none. */
+	uint64_t	 peek_comm_ns, peek_exec_ns, peek_exec_id, peek_exit_ns;
 	struct image_own *current, *previous;
 	struct image_own *next;			/* an exec that has begun and not ended */
 	bool		 dead, sampled;
@@ -158,6 +161,8 @@ struct image_own *image_by_serial(struct process_table *t, uint64_t serial);
 void	image_ref(struct image_own *io);
 void	image_unref(struct process_table *t, struct image_own *io);
 void	image_ended(struct image_own *io, uint64_t boot_ns);
+/* When it ended, as far as what was drained of its process tells. */
+void	image_find_end(const struct process *p, struct image_own *io);
 void	image_set_comm(struct image_own *io, const char *comm, size_t n);
 void	image_set_exe(struct image_own *io, struct text *path);	/* takes over */
 void	image_set_cgroup(struct process_table *t, struct image_own *io, const char *text, size_t n);

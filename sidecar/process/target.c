@@ -27,6 +27,15 @@ uint64_t door_now(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+int64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts))
+		return 0;
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
 int read_whole(int dirfd, const char *name, char *buf, size_t cap)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -110,7 +119,7 @@ int target_open(struct target *t, uint32_t pid, uint64_t start_ns)
 	int err;
 
 	*t = (struct target){ .dir = -1, .base = -1, .root = -1 };
-	t->deadline_ns = door_now() + DOOR_TIMEOUT_NS / 2;
+	t->cpu_limit_ns = thread_cpu_ns() + READ_CPU_NS;
 	snprintf(name, sizeof(name), "/proc/%u", pid);
 	t->dir = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->dir < 0)

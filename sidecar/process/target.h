@@ -22,6 +22,7 @@
 #define READ_CMDLINE_MAX 4096
 #define READ_MAPS_MAX	8192			/* executable mappings */
 #define READ_LINES_MAX	262144
+#define READ_CPU_NS	300000000ll
 #define READ_KEPT_MAX	(64u << 10)
 #define READ_STRINGS_MAX (320u << 10)
 /* All of these together fit into one answer. */
@@ -53,7 +54,7 @@ struct target {
 	bool		leader_gone;
 	struct proc_stat stat;		/* of base */
 	uint64_t	begin_ns;	/* boot time after the first identity check */
-	uint64_t	deadline_ns;	/* CLOCK_MONOTONIC: stop reading long texts */
+	int64_t		cpu_limit_ns;	/* of this thread's CPU time: stop reading long texts */
 };
 
 /* 0; -ESRCH gone or another process; -EACCES; -EAGAIN in the middle of an exec. */
@@ -64,6 +65,7 @@ void	target_close(struct target *t);
 int	target_root(struct target *t);	/* fd, owned by t, or -errno */
 
 uint64_t door_now(void);		/* CLOCK_MONOTONIC */
+int64_t	thread_cpu_ns(void);
 /* Reads a whole file of /proc; gives bytes, at most cap. */
 int	read_whole(int dirfd, const char *name, char *buf, size_t cap);
 /* stat that never asks a file server (FUSE) for news; follows links. */
