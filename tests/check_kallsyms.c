@@ -72,7 +72,7 @@ START_TEST(addresses_have_names)
 }
 END_TEST
 
-/* Packed when not asked for two seconds; the same names afterwards. */
+/* Packed two seconds after the first question; the same names afterwards. */
 START_TEST(packing_changes_no_name)
 {
 	const uint64_t S = 1000000000;

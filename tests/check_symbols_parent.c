@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sidecar/symbols/symbols.h"
@@ -17,13 +18,15 @@ static struct symbols_launcher launcher;
 static struct symbols *s;
 static struct symbols_decoder *decoder;
 static int control, worker;		/* our ends */
+static pid_t worker_pid;		/* what the launcher says it is */
 static uint64_t serial;
 static char buf[SYMBOLS_MESSAGE_MAX];
 
 static void tell(uint32_t what, int32_t status, int fd)
 {
 	union { char room[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } c = { .room = { 0 } };
-	struct wire_launch_message m = { .what = what, .serial = serial, .status = status };
+	struct wire_launch_message m = { .what = what, .serial = serial, .status = status,
+					 .pid = worker_pid };
 	struct iovec iov = { &m, sizeof(m) };
 	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 
@@ -63,7 +66,7 @@ static void spawn(void)
 
 static void begin(void)
 {
-	struct symbols_options o = { .memory_limit = 1 << 20 };
+	struct symbols_options o = { .memory_limit = 1 << 20, .hang_ns = 500000000 };
 	int pair[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -141,6 +144,38 @@ START_TEST(answers_may_come_in_any_order)
 	got = take();
 	ck_assert_uint_eq(got.file_id, 20);
 	ck_assert_uint_eq(asked(), 0);
+	end();
+}
+END_TEST
+
+/* It runs, so it is slow: one more chance.  It sleeps, so its file does not answer: none. */
+START_TEST(hanging_worker_is_killed)
+{
+	struct wire_request r;
+	int ms = 0;
+	bool busy = _i;
+
+	worker_pid = fork();
+	if (!worker_pid) {
+		alarm(10);
+		for (;;)
+			if (!busy)
+				pause();
+	}
+	begin();
+	ck_assert_int_eq(symbols_add_file(s, 20, open("/dev/null", O_RDONLY)), 0);
+	r = request(WIRE_ADD_FILE);
+	ck_assert_uint_eq(r.file_id, 20);
+	for (; ms < 5000 && asked() != LAUNCH_KILL; ms += 10) {
+		symbols_flush(s);
+		usleep(10000);
+	}
+	ck_assert_int_ge(ms, busy ? 250 : 100);
+	ck_assert_int_lt(ms, 5000);
+	tell(LAUNCH_DIED, SIGKILL, -1);
+	ck_assert_int_eq(take().kind, busy ? SYM_GONE : SYM_FILE);
+	kill(worker_pid, SIGKILL);
+	waitpid(worker_pid, NULL, 0);
 	end();
 }
 END_TEST
@@ -314,6 +349,7 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	tcase_add_test(t, answers_may_come_in_any_order);
+	tcase_add_loop_test(t, hanging_worker_is_killed, 0, 2);
 	tcase_add_loop_test(t, lying_worker_is_killed_and_its_requests_are_gone, 0,
 			    (int)(sizeof(lies) / sizeof(lies[0])));
 	tcase_add_test(t, the_named_request_is_the_suspect);

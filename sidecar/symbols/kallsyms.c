@@ -12,7 +12,7 @@
 #define KALLSYMS_CHUNK 65536u
 #define KALLSYMS_READS 64		/* the kernel gives a page at a time: a few milliseconds of them */
 #define KALLSYMS_AGAIN_NS 10000000000ull
-#define KALLSYMS_IDLE_NS 2000000000ull	/* not asked for so long: names are packed */
+#define KALLSYMS_RAW_NS 2000000000ull	/* most is asked in the beginning; then names are packed */
 /*
  * There are no sizes.  A function ends where the next one starts; behind the last one, and behind code
  * of modules and programs that we may not know the neighbours of, it ends after these many bytes.
@@ -41,7 +41,7 @@ struct kallsyms {
 	struct name_pack *packed;	/* instead of name and names */
 	bool	     stays_raw;		/* packing failed */
 	uint64_t     read_ns;		/* when; 0 never */
-	uint64_t     used_ns;
+	uint64_t     first_ns;		/* when it was asked first after that; 0 not yet */
 	uint32_t     zeros;		/* symbols without an address */
 	char	     found[1024], module[128];
 };
@@ -65,6 +65,7 @@ static void kallsyms_drop(struct kallsyms *k)
 	name_pack_destroy(k->packed);
 	k->packed = NULL;
 	k->stays_raw = false;
+	k->first_ns = 0;
 	k->s = NULL;
 	k->addr64 = NULL;
 	k->addr32 = k->name = NULL;
@@ -359,7 +360,8 @@ bool kallsyms_due(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct symbol *out,
 		   const char **module)
 {
-	k->used_ns = now_ns;
+	if (!k->first_ns)
+		k->first_ns = now_ns;
 	return lookup(k, addr, out, module);
 }
 
@@ -367,7 +369,7 @@ bool kallsyms_compact(struct kallsyms *k, uint64_t now_ns)
 {
 	if (!k->n || k->packed || k->stays_raw)
 		return false;
-	if (now_ns - k->used_ns < KALLSYMS_IDLE_NS)
+	if (!k->first_ns || now_ns - k->first_ns < KALLSYMS_RAW_NS)
 		return true;
 	k->stays_raw = name_pack_create(&k->packed, k->names, k->name, k->n);
 	if (k->stays_raw)

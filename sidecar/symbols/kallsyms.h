@@ -25,7 +25,7 @@ bool	kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct sy
 /* kptr_restrict: there are symbols, but every address reads as zero. */
 bool	kallsyms_hidden(const struct kallsyms *k);
 /*
- * Packs the names to a third when nobody has asked for two seconds; each name then costs some
+ * Packs the names to a third two seconds after the first question; each name then costs some
  * microseconds.  True: call again later.
  */
 bool	kallsyms_compact(struct kallsyms *k, uint64_t now_ns);

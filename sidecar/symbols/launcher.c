@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "sidecar/symbols/confine.h"
+#include "sidecar/symbols/fd_message.h"
 #include "sidecar/symbols/symbols.h"
 #include "sidecar/symbols/wire.h"
 #include "sidecar/symbols/worker.h"
@@ -32,24 +32,11 @@ struct launcher {
 
 static void launcher_tell(struct launcher *l, uint32_t what, int32_t status, int fd)
 {
-	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { .buf = { 0 } };
 	struct wire_launch_message msg = { .what = what, .serial = l->serial, .pid = (int32_t)l->worker,
 					   .status = status };
 	struct iovec iov = { &msg, sizeof(msg) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	if (sendmsg(l->sock, &m, MSG_NOSIGNAL) < 0)
+	if (fd_message_send(l->sock, &iov, 1, fd, 0))
 		_exit(0);
 }
 

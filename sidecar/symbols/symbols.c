@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sidecar/symbols/fd_message.h"
 #include "sidecar/symbols/pending.h"
+#include "sidecar/symbols/run_watch.h"
 #include "sidecar/symbols/symbols.h"
 #include "sidecar/symbols/wire.h"
 
@@ -23,6 +25,7 @@
 #define SENT_MAX 256u			/* of them sent: what a dying worker takes along */
 /* A worker on a CPU with a tight quota is slow, not hung: a first read of kallsyms takes 60 ms of CPU. */
 #define HANG_NS 5000000000ull
+#define HANG_BLOCKED(hang_ns) ((hang_ns) / 5 * 2)	/* asleep all the time: its file does not answer */
 #define STATUS_WAIT_NS 200000000ull	/* how long the launcher may take to say how a worker died */
 #define BACKOFF_FIRST_NS 100000000ull
 #define BACKOFF_MAX_NS 10000000000ull
@@ -44,6 +47,9 @@ struct symbols {
 	uint64_t		 ending_ns;	/* ENDING: since */
 	uint64_t		 backoff_ns;
 	uint64_t		 progress_ns;	/* when there was an answer, or something to answer, last */
+	struct run_watch	 watch;		/* while there is no progress */
+	pid_t			 pid;		/* of the worker */
+	bool			 blocked;	/* killed because it did not even run */
 	uint64_t		 careful_ns;	/* until when files go one at a time */
 	uint32_t		 busy_seq;	/* the request that the worker named as its own */
 	bool			 killed;	/* by us, for a hang or a lie */
@@ -139,7 +145,7 @@ static void spawn_when_due(struct symbols *s, uint64_t now)
 /*
  * The worker is dead and we know how.  Whoever it was busy with is suspected, unless somebody else
  * killed it (an administrator, the OOM killer): after one such death the file's DWARF is left alone,
- * after two the file is not parsed any more.
+ * after two the file is not parsed any more.  One whose reads block is never read again.
  */
 static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 {
@@ -148,7 +154,7 @@ static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 
 	busy = busy ? busy : s->sent.first;
 	if (busy && busy->h.file_id != SYMBOLS_KERNEL_FILE && (by_itself || s->killed)) {
-		strikes_add(&s->strikes, busy->h.file_id, 1);
+		strikes_add(&s->strikes, busy->h.file_id, s->blocked ? STRIKES_REFUSE : 1);
 		s->careful_ns = now + CAREFUL_NS;
 	}
 	if (busy && strikes_of(&s->strikes, busy->h.file_id) >= STRIKES_REFUSE) {
@@ -157,7 +163,7 @@ static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 	}
 	orphan_all(s, &s->sent, VERDICT_GONE);
 	s->state = WORKER_NONE;
-	s->killed = false;
+	s->killed = s->blocked = false;
 	s->worker_bytes = 0;
 	s->restarts++;
 	/* The first comes back at once. */
@@ -192,7 +198,7 @@ static void worker_kill(struct symbols *s)
 }
 
 /* SPAWNED carries the worker's socket. */
-static void worker_up(struct symbols *s, int fd)
+static void worker_up(struct symbols *s, int fd, pid_t pid)
 {
 	if (fd < 0 || s->state != WORKER_SPAWNING || watch(s, fd)) {
 		if (fd >= 0)
@@ -201,6 +207,7 @@ static void worker_up(struct symbols *s, int fd)
 	}
 	s->sock = fd;
 	s->state = WORKER_UP;
+	s->pid = pid;
 	s->up_ns = now_ns();
 }
 
@@ -209,7 +216,7 @@ static void launcher_said(struct symbols *s, const struct wire_launch_message *m
 	bool mine = m->serial == s->serial;
 
 	if (mine && m->what == LAUNCH_SPAWNED) {
-		worker_up(s, fd);
+		worker_up(s, fd, m->pid);
 		return;
 	}
 	if (fd >= 0)
@@ -228,21 +235,12 @@ static void launcher_said(struct symbols *s, const struct wire_launch_message *m
 /* false: nothing there. */
 static bool launcher_receive(struct symbols *s)
 {
-	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
 	struct wire_launch_message msg;
-	struct iovec iov = { &msg, sizeof(msg) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(s->launcher->sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c;
-	int fd = -1;
+	int fd;
+	ssize_t n = fd_message_receive(s->launcher->sock, &msg, sizeof(msg), &fd, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return false;
-	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	if (n != sizeof(msg)) {
 		if (fd >= 0)
 			close(fd);
@@ -253,11 +251,22 @@ static bool launcher_receive(struct symbols *s)
 	return true;
 }
 
+/* Working on one request for too long, or asleep over it. */
+static bool worker_hangs(struct symbols *s, uint64_t now)
+{
+	if (s->state != WORKER_UP || !s->sent.n || now < s->progress_ns + HANG_BLOCKED(s->o.hang_ns) / 2) {
+		s->watch.since_ns = 0;
+		return false;
+	}
+	s->blocked = run_watch_blocked(&s->watch, s->pid, now, HANG_BLOCKED(s->o.hang_ns) / 2);
+	return s->blocked || now > s->progress_ns + s->o.hang_ns;
+}
+
 static void worker_look_after(struct symbols *s, uint64_t now)
 {
 	while (s->state != WORKER_NEVER && launcher_receive(s))
 		;
-	if (s->state == WORKER_UP && s->sent.n && now > s->progress_ns + s->o.hang_ns)
+	if (worker_hangs(s, now))
 		worker_kill(s);
 	if (s->state == WORKER_ENDING && (s->died || now > s->ending_ns + STATUS_WAIT_NS)) {
 		bool by_itself = !s->died || s->by_itself;
@@ -344,27 +353,11 @@ int symbols_query(struct symbols *s, uint32_t file_id, const uint64_t *addr, uin
 /* 0 sent, -EAGAIN the socket is full, else the worker is lost. */
 static int send_request(struct symbols *s, const struct wire_request *h, const void *payload, size_t len, int fd)
 {
-	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { .buf = { 0 } };
-	struct iovec iov[2] = { { (void *)h, sizeof(*h) }, { (void *)payload, len } };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	const struct iovec iov[2] = { { (void *)h, sizeof(*h) }, { (void *)payload, len } };
+	int err = fd_message_send(s->sock, iov, len ? 2 : 1, fd, MSG_DONTWAIT);
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	if (sendmsg(s->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-		return 0;
 	/* ETOOMANYREFS: descriptors under way count against our own limit; the worker takes them soon. */
-	if (errno == EAGAIN || errno == EINTR || errno == ETOOMANYREFS || errno == ENOBUFS)
-		return -EAGAIN;
-	return -errno;
+	return err == -EINTR || err == -ETOOMANYREFS || err == -ENOBUFS ? -EAGAIN : err;
 }
 
 static int send_kallsyms(struct symbols *s)

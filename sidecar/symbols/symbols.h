@@ -26,7 +26,8 @@ enum symbols_io { SYMBOLS_IO_AUTO, SYMBOLS_IO_URING, SYMBOLS_IO_PLAIN };
 struct symbols_options {
 	enum symbols_io	 io;
 	uint64_t	 memory_limit;	/* bytes of heap for the worker's tables; least recently used go first */
-	uint64_t	 hang_ns;	/* one request may keep the worker that long; 0: five seconds */
+	uint64_t	 hang_ns;	/* one request may keep the worker that long (two fifths of it when it
+					   does not even run, since reads block); 0: five seconds */
 };
 struct symbols;
 int	symbols_create(struct symbols **out, struct symbols_launcher *l, const struct symbols_options *o);
@@ -44,8 +45,8 @@ uint64_t symbols_worker_bytes(const struct symbols *s);	/* heap, as it last said
 /*
  * Every add of a file, debug file, image or perf map is answered, in order: by SYM_FILE, or by SYM_GONE
  * when the worker died meanwhile (add it again).  Every query is answered by one or more SYM_NAMES, all
- * levels of an address together, or by one SYM_GONE.  A file that two workers died of or hung on is
- * refused from then on (SYM_FILE.error; names without names) until it is forgotten.
+ * levels of an address together, or by one SYM_GONE.  A file that two workers died of, or whose reads
+ * block, is refused from then on (SYM_FILE.error; names without names) until it is forgotten.
  *
  * Files.  file_id is chosen by the caller (process/files.c), non-zero, never reused while in use.
  * add: fd is consumed always; answered by one SYM_FILE.  After a restart the worker has forgotten every

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sidecar/symbols/confine.h"
+#include "sidecar/symbols/fd_message.h"
 #include "sidecar/symbols/inspect.h"
 #include "sidecar/symbols/service.h"
 #include "sidecar/symbols/worker.h"
@@ -46,36 +47,22 @@ static void worker_send(void *arg, const void *buf, size_t n)
 		_exit(0);	/* nobody is there to answer */
 }
 
-static int take_fd(struct msghdr *m)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(m);
-	int fd;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
 /* NULL: nothing there now.  Ends the process when the sidecar has gone. */
 static struct pending *receive(struct worker *w)
 {
-	union { char buf[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
-	struct iovec iov = { w->buf, sizeof(w->buf) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(w->sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct wire_request h;
 	struct pending *p;
+	int fd;
+	ssize_t n = fd_message_receive(w->sock, w->buf, sizeof(w->buf), &fd, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return NULL;
 	if (n <= 0)
 		_exit(0);
 	if ((size_t)n < sizeof(h))
 		_exit(1);
 	memcpy(&h, w->buf, sizeof(h));
-	p = pending_create(h.kind, h.file_id, take_fd(&m), w->buf + sizeof(h), (size_t)n - sizeof(h));
+	p = pending_create(h.kind, h.file_id, fd, w->buf + sizeof(h), (size_t)n - sizeof(h));
 	if (!p)
 		_exit(1);
 	p->h = h;
