@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Models of what shm/ does with atomics, checked under the C11 memory model by loom.  They stand beside
-//! the code: tests/models/operations.txt names, for every atomic operation in shm/, the line here that models it.
+//! the code: the table in ARCHITECTURE.md names, for every operation of shm/ring_atomic.h, what models it.
 //!
 //! `ring-models` runs every model as it stands (must pass) and with every mutant (must fail), each in a
 //! process of its own, and prints one line for each.  `ring-models MODEL [MUTANT]` runs one.
