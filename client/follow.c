@@ -75,7 +75,7 @@ static int start_at_last(struct follow *f, const struct ringside_geometry *g)
 	free(seqs);
 	if (rc < 0)
 		return rc;
-	return ring_seek_last(f->ring, g->next_seq - first);
+	return ring_seek_seq(f->ring, first);
 }
 
 /* What is asked for may be overwritten already: that is no loss of ours, but worth a word. */

@@ -152,9 +152,9 @@ int ring_seek_time(struct ring *r, int64_t ns)
 	return GUARDED(r, ringside_seek_time(r->reader, ns));
 }
 
-int ring_seek_last(struct ring *r, uint64_t n)
+int ring_seek_seq(struct ring *r, uint64_t seq)
 {
-	return GUARDED(r, ringside_seek_last(r->reader, n));
+	return GUARDED(r, ringside_seek_seq(r->reader, seq));
 }
 
 int ring_seek_oldest(struct ring *r)

@@ -35,7 +35,7 @@ void	 ring_close(struct ring *r);
 int	 ring_next(struct ring *r, struct ringside_record *rec);
 int	 ring_wait(struct ring *r, int timeout_ms);
 int	 ring_seek_time(struct ring *r, int64_t ns);
-int	 ring_seek_last(struct ring *r, uint64_t n);
+int	 ring_seek_seq(struct ring *r, uint64_t seq);
 int	 ring_seek_oldest(struct ring *r);
 int	 ring_geometry(struct ring *r, struct ringside_geometry *out);
 int	 ring_liveness(struct ring *r, struct ringside_liveness *out);

@@ -11,11 +11,11 @@
  *	reader			ring_announced(): ACQUIRE FENCE, intent relaxed    <--'
  *
  * Not too old: what ring_published() returned was released after the record's words were
- *stored. Not too new: a reader that copied a word of the next lap has, after its fence,
- *the intent that was stored before the writer's fence, and so discards the copy. Swapping
- *a fence for a release store or an acquire load of intent is the classic bug: release
- *orders what stands before the store, and here it is what stands after it.  x86 hides it;
- *the models do not.
+ * stored. Not too new: a reader that copied a word of the next lap has, after its fence,
+ * the intent that was stored before the writer's fence, and so discards the copy. Swapping
+ * a fence for a release store or an acquire load of intent is the classic bug: release
+ * orders what stands before the store, and here it is what stands after it.  x86 hides it;
+ * the models do not.
  */
 #ifndef RING_ATOMIC_H
 #define RING_ATOMIC_H

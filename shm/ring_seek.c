@@ -203,15 +203,11 @@ static int block_of_seq(struct ringside *r, uint64_t lo, uint64_t hi, uint64_t s
 	return 0;
 }
 
-int ringside_seek_last(struct ringside *r, uint64_t n)
+int ringside_seek_seq(struct ringside *r, uint64_t seq)
 {
-	uint64_t oldest, newest, block, seq;
-	int err = ringside_seek_newest(r);
+	uint64_t oldest, newest, block;
+	int err = block_range(r, &oldest, &newest);
 
-	if (err || !n)
-		return err;
-	seq = r->next_seq > n ? r->next_seq - n : 0;
-	err = block_range(r, &oldest, &newest);
 	if (!err)
 		err = block_of_seq(r, oldest, newest, seq, &block);
 	if (!err)
@@ -219,6 +215,15 @@ int ringside_seek_last(struct ringside *r, uint64_t n)
 	if (!err)
 		err = pass_records(r, seq);
 	return err == -ESTALE ? ringside_seek_oldest(r) : err;
+}
+
+int ringside_seek_last(struct ringside *r, uint64_t n)
+{
+	int err = ringside_seek_newest(r);
+
+	if (err || !n)
+		return err;
+	return ringside_seek_seq(r, r->next_seq > n ? r->next_seq - n : 0);
 }
 
 int ring_position(struct ringside *r)

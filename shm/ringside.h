@@ -244,6 +244,8 @@ int	 ringside_seek_oldest(struct ringside *r);
 int	 ringside_seek_newest(struct ringside *r);
 /* Position so that about n records are still to come. */
 int	 ringside_seek_last(struct ringside *r, uint64_t n);
+/* Position at that sequence number, or at the oldest held one after it. */
+int	 ringside_seek_seq(struct ringside *r, uint64_t seq);
 
 /* Counted by this reader since it was opened. */
 struct ringside_counts {

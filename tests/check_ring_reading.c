@@ -69,6 +69,30 @@ START_TEST(seek_last_leaves_that_many)
 }
 END_TEST
 
+/* A number stays what it is while the writer goes on; "the last n" does not. */
+START_TEST(seek_seq_finds_that_number_whatever_came_since)
+{
+	struct ringside_geometry g;
+	struct ringside_record rec;
+	struct ringside *r;
+
+	fixture_create(0, 0, 0);
+	put_range(0, 300);
+	r = fixture_open(PARANOID, true);
+	ck_assert_ok(ringside_geometry(r, &g));
+	put_range(300, 310);
+	ck_assert_ok(ringside_seek_seq(r, g.next_seq - 3));
+	ck_assert_int_eq(ringside_next(r, &rec), 1);
+	ck_assert_uint_eq(rec.seq, g.next_seq - 3);
+	ck_assert_uint_eq(numbered_of(&rec), 297);
+	put_range(310, 9000);	/* laps it */
+	ck_assert_ok(ringside_seek_seq(r, g.next_seq - 3));
+	ck_assert_int_eq(ringside_next(r, &rec), 1);
+	ck_assert_uint_gt(rec.seq, g.next_seq);
+	ringside_close(r);
+}
+END_TEST
+
 /* Times before, in, and after what is held. */
 static const int64_t times[] = { 0,	  1000000, 1002400, 1002500,
 				 1002998, 1002999, 1003000, 2000000 };
@@ -363,6 +387,7 @@ Suite *reading_suite(void)
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_loop_test(tc, open_starts_after_the_newest, 0, 2);
+	tcase_add_loop_test(tc, seek_seq_finds_that_number_whatever_came_since, 0, 2);
 	tcase_add_loop_test(tc, seek_last_leaves_that_many, 0,
 			    2 * (int)(sizeof(lasts) / sizeof(*lasts)));
 	tcase_add_loop_test(tc, seek_time_finds_the_first_block_that_may_hold_it, 0,

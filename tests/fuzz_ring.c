@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A whole ring file under attack.  A sound ring is made once; each input is a list of
- *patches to it:
+ * patches to it:
  *
  *	0      1          3     4
  *	| where| offset   | len | len bytes ...
  *
  * where picks what the offset counts in: page 0, a status slot, block headers, records
- *(by their heads), dictionary entries, or plain bytes.  Then everything that a reader can
- *do is done, mapped and by pread, and both must tell the same story.
+ * (by their heads), dictionary entries, or plain bytes.  Then everything that a reader can
+ * do is done, mapped and by pread, and both must tell the same story.
  */
 #include <fcntl.h>
 #include <stdint.h>
