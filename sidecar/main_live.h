@@ -58,6 +58,7 @@ struct live {
 				*watchdog, *term, *intr, *hup, *usr2, *stop_timer;
 	uint64_t		 drain_ns;	/* interval */
 	uint64_t		 started_wall_ns;
+	uint64_t		 first_seq;	/* of this life: a predecessor's numbers go on */
 	uint64_t		 seconds;	/* ticks of the one-second timer */
 	bool			 paused, stopping;
 	bool			 reading_armed;

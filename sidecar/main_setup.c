@@ -123,6 +123,7 @@ int live_open_ring(struct live *l, const struct config *c)
 		log_error("%s", ring_writer_error());
 		return 1;
 	}
+	l->first_seq = ring_writer_next_seq(l->writer);
 	if (!ring_writer_on_tmpfs(l->writer))
 		live_warn(l, "the ring is not on tmpfs: %s: a busy disk may stall the sidecar; use a path on tmpfs",
 			  c->ring);

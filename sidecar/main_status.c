@@ -124,7 +124,7 @@ void live_status(struct live *l)
 	number(l, RINGSIDE_N_CPUS, s.cpus_armed);
 	number(l, RINGSIDE_N_PAUSED, l->paused);
 	number(l, RINGSIDE_N_STARTED_NS, l->started_wall_ns);
-	number(l, RINGSIDE_N_RECORDS, ring_writer_next_seq(l->writer));
+	number(l, RINGSIDE_N_RECORDS, ring_writer_next_seq(l->writer) - l->first_seq);
 	number(l, RINGSIDE_N_SAMPLES, c.samples);
 	number(l, RINGSIDE_N_PROCESSES, pc.processes);
 	clock_numbers(l);
