@@ -202,8 +202,9 @@ void process_on_mmap(struct process_table *t, const struct ev_mmap *e)
 	if (!io || m.end <= m.start || e->head.boot_ns < io->maps_read_ns)
 		return;
 	m.kind = mapping_kind_of(e->path, n, e->inode || e->build_id_len);
-	/* What an exec maps first is the executable, even out of a memory file. */
-	if (p->next && !io->first_file && m.kind == MAPPING_ANON && e->inode)
+	/* A memory file with a build id is ELF, and what an exec maps first is the executable. */
+	if (m.kind == MAPPING_ANON &&
+	    (e->build_id_len || (p->next && !io->first_file && e->inode)))
 		m.kind = MAPPING_FILE;
 	if (path_has_deleted_mark(e->path, n))
 		n -= strlen(DELETED_MARK);
