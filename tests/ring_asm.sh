@@ -15,7 +15,7 @@ refuses() { body "$1" "$2" "$3" | grep -Eq "$4" && { echo "$2: has $4"; failed=1
 checked=
 flags="-std=gnu11 -O2 -D_GNU_SOURCE -I$srcdir"
 if command -v aarch64-linux-gnu-gcc >/dev/null; then
-	for f in ring_write ring_read; do
+	for f in ring_write ring_read ring_file ring_create; do
 		aarch64-linux-gnu-gcc $flags -c "$srcdir/shm/$f.c" -o "$dir/$f.o" || exit 1
 	done
 	od=aarch64-linux-gnu-objdump
@@ -25,6 +25,12 @@ if command -v aarch64-linux-gnu-gcc >/dev/null; then
 	wants $od ring_positions "$dir/ring_read.o" 'dmb	ish'
 	wants $od ring_view "$dir/ring_read.o" 'ldar'
 	wants $od ring_intact "$dir/ring_read.o" 'dmb	ish'
+	wants $od ring_writer_anchor "$dir/ring_write.o" 'dmb	ish'
+	wants $od ring_writer_anchor "$dir/ring_write.o" 'stlr'
+	wants $od ring_file_pread_intent "$dir/ring_file.o" 'dmb	ish'
+	wants $od ring_file_state "$dir/ring_file.o" 'ldar'
+	wants $od ring_writer_close "$dir/ring_create.o" 'stlr'
+	wants $od ring_writer_create "$dir/ring_create.o" 'stlr	x'
 	checked="$checked arm64"
 fi
 if [ "$(uname -m)" = x86_64 ]; then
