@@ -34,11 +34,11 @@ static void set_name(char comm[EV_COMM_LEN], const char *name)
 struct image *sample(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at, const char *comm,
 		     uint64_t frame)
 {
-	struct { struct ev_sample s; __u64 frames[1]; } e = { .s = { .user_frames = frame != 0 } };
+	union { struct ev_sample s; uint8_t room[sizeof(struct ev_sample) + 8]; } e = { .s = { .user_frames = frame != 0 } };
 
 	e.s.head = head(EV_SAMPLE, pid, start_ns, exec_id, at);
 	set_name(e.s.comm, comm);
-	e.frames[0] = frame;
+	e.s.frames[0] = frame;
 	return process_on_sample(table, &e.s);
 }
 

@@ -23,10 +23,12 @@ static void check_image(const struct image *i)
 
 static struct image *sample(struct process_table *t, uint64_t at)
 {
-	struct { struct ev_sample s; __u64 frames[2]; } e = { .s = {
+	union { struct ev_sample s; uint8_t room[sizeof(struct ev_sample) + 16]; } e = { .s = {
 		.head = { .type = EV_SAMPLE, .tgid = 10, .tid = 10, .start_ns = 1, .exec_id = 1, .boot_ns = at },
-		.comm = "fuzz", .user_frames = 2 }, .frames = { 0x1000, 0x7f0000000000 } };
+		.comm = "fuzz", .user_frames = 2 } };
 
+	e.s.frames[0] = 0x1000;
+	e.s.frames[1] = 0x7f0000000000;
 	return process_on_sample(t, &e.s);
 }
 
