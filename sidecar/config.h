@@ -46,6 +46,8 @@ struct config {
 	bool		 publish_command_line, publish_working_directory;
 	struct config_pair { char *key, *value; } *external_labels;
 	uint32_t	 n_external_labels;
+	uint64_t	 label_ttl_ns;
+	uint32_t	 label_cache_size;
 	struct relabel_rules relabel;		/* relabel_configs */
 	int		 argc;			/* a copy of the command line, for config_reload() */
 	char		**argv;

@@ -102,6 +102,15 @@ static int take_first_anchor(struct live *l)
 	return 0;
 }
 
+static void tell_system(struct live *l)
+{
+	char system[PROCESS_SYSTEM_MAX];
+	size_t n = process_system_read(system);
+
+	record(l, JOURNAL_SYSTEM, system, n);
+	pipeline_system(l->pipeline, system, n);
+}
+
 static void stop_if_settled(struct live *l)
 {
 	if (l->stopping && !pipeline_waits(l->pipeline))
@@ -394,6 +403,7 @@ int live_run(struct live *l)
 	}
 	if (take_first_anchor(l))
 		return 1;
+	tell_system(l);
 	if (collect_arm(l->collect, why, sizeof(why))) {
 		log_error("%s", why);
 		return 1;

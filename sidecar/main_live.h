@@ -14,6 +14,7 @@
 #include "sidecar/clock/clock.h"
 #include "sidecar/collect/collect.h"
 #include "sidecar/config.h"
+#include "sidecar/labels/resolver.h"
 #include "sidecar/symbols/symbols.h"
 
 struct clock_step_watch;
@@ -34,6 +35,7 @@ struct journal_anchor { struct clock_anchor anchor; uint32_t stepped, pad0; };
 struct journal_losses { uint64_t boot_ns; struct collect_stats stats; };
 
 #define LIVE_WARNINGS 16u
+#define LIVE_EXTERNAL 256u	/* as many as the configuration takes */
 #define LIVE_HELD 64u		/* readings that wait until every exec before their end has been seen */
 
 struct held_reading { void *msg; size_t n; int fd; };
@@ -42,6 +44,7 @@ struct live {
 	struct config		*config;
 	char			 node[256];
 	char			 scope[512];
+	struct label_pair	 external[LIVE_EXTERNAL];
 	struct loop		*loop;
 	struct ring_writer	*writer;
 	struct collect		*collect;

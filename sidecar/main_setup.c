@@ -235,14 +235,20 @@ int live_open_pipeline(struct live *l, const struct config *c)
 		.otel_lenient = c->otel_lenient, .include_env_vars = (const char *const *)c->include_env_vars,
 		.n_include_env_vars = c->n_include_env_vars, .publish_command_line = c->publish_command_line,
 		.publish_working_directory = c->publish_working_directory, .container_id = c->container_id,
-		.replay = c->replay != NULL,
+		.replay = c->replay != NULL, .rules = &l->config->relabel, .external = l->external,
+		.n_external = c->n_external_labels, .revision = PACKAGE_VERSION, .label_ttl_ns = c->label_ttl_ns,
+		.label_cache_size = c->label_cache_size,
 	};
 	struct pipeline_options o = {
 		.writer = l->writer, .symbols = l->symbols, .kallsyms = l->kallsyms,
 		.publish = { .period_ns = 1000000000ull / c->frequency, .names_bytes = c->memory_limit / 4,
 			     .stack_entries = STACK_ENTRIES },
 	};
-	int err = process_table_create(&l->processes, &po, l->door);
+	int err;
+
+	for (uint32_t i = 0; i < c->n_external_labels && i < LIVE_EXTERNAL; i++)
+		l->external[i] = (struct label_pair){ c->external_labels[i].key, c->external_labels[i].value };
+	err = process_table_create(&l->processes, &po, l->door);
 
 	if (getrandom(&o.publish.seed, sizeof(o.publish.seed), 0) < 0)
 		o.publish.seed = (uint64_t)(uintptr_t)&o ^ clock_boot_now();

@@ -48,7 +48,7 @@ static void losses(struct live *l, const struct collect_stats *s, const struct p
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_THROTTLED, s->throttled);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_PROCESS_BURST, c->process_burst);
 	number(l, RINGSIDE_N_SKIPPED + RINGSIDE_SKIPPED_OUT_OF_SCOPE, s->out_of_scope);
-	number(l, RINGSIDE_N_SKIPPED + RINGSIDE_SKIPPED_RULES, 0);
+	number(l, RINGSIDE_N_SKIPPED + RINGSIDE_SKIPPED_RULES, own->skipped_rules);
 	number(l, RINGSIDE_N_SKIPPED + RINGSIDE_SKIPPED_PAUSED, s->paused);
 	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_PROCESS_GONE, c->process_gone);
 	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_UNREADABLE, c->unreadable);

@@ -122,6 +122,10 @@ static void publish_item(struct pipeline *p, const struct batch_item *item)
 {
 	struct publish_stamp stamp;
 
+	if (item->image && item->image->dropped) {
+		p->counts.skipped_rules += item->ev->type == EV_SAMPLE;
+		return;
+	}
 	if (stamp_of(p, item->ev->boot_ns, &stamp))
 		return;
 	switch (item->ev->type) {
@@ -172,7 +176,12 @@ static bool item_ready(struct pipeline *p, struct batch_item *item)
 {
 	const struct ev_sample *s = (const struct ev_sample *)item->ev;
 	uint64_t missed;
-	bool ready = publisher_ready(p->publisher, s, item->image, p->tick_ns, &missed);
+	bool ready;
+
+	/* Rules drop it: names are not spent on it. */
+	if (item->image->dropped && !item->image->pending)
+		return true;
+	ready = publisher_ready(p->publisher, s, item->image, p->tick_ns, &missed);
 
 	if (!missed)
 		return ready;
@@ -316,6 +325,11 @@ void pipeline_reading(struct pipeline *p, const void *msg, size_t n, int fd)
 {
 	process_apply(p->o.processes, msg, n, fd);
 	settle(p);
+}
+
+void pipeline_system(struct pipeline *p, const void *msg, size_t n)
+{
+	process_system(p->o.processes, msg, n);
 }
 
 void pipeline_names(struct pipeline *p, const void *msg, size_t n)

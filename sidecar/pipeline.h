@@ -35,6 +35,7 @@ struct pipeline_options {
 
 /* What went wrong or poorer, beyond what publish and collect count. */
 struct pipeline_counts {
+	uint64_t skipped_rules;		/* samples of processes that rules drop */
 	uint64_t clock_refused, no_memory, worker_answers_refused, kptr_restricted;
 };
 
@@ -46,6 +47,8 @@ void	pipeline_tick(struct pipeline *p, uint64_t boot_ns);
 /* stepped: the kernel told that the clock was set. Pull first: events before the anchor keep the old time. */
 void	pipeline_anchor(struct pipeline *p, const struct clock_anchor *a, bool stepped);
 void	pipeline_reading(struct pipeline *p, const void *msg, size_t n, int fd);	/* fd consumed, -1 none */
+/* What is the same for all processes; before the first event.  See process_system(). */
+void	pipeline_system(struct pipeline *p, const void *msg, size_t n);
 void	pipeline_names(struct pipeline *p, const void *msg, size_t n);
 void	pipeline_stats(struct pipeline *p, const struct collect_stats *s, uint64_t boot_ns);
 /* Publishes all that is held. */

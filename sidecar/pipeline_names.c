@@ -154,6 +154,16 @@ static void set_segments(struct file *f, const struct sym_answer *a)
 	f->n_segments = a->n_segments;
 }
 
+static void set_facts(struct pipeline_names *n, struct file *f, const struct sym_answer *a)
+{
+	struct label_executable e = {
+		.file_id = a->htlhash, .gnu_build_id = a->gnu_build_id, .go_build_id = a->go_build_id,
+		.compiler = a->compiler, .is_elf = a->is_elf, .is_static = a->is_static, .stripped = a->stripped,
+	};
+
+	process_file_facts(n->processes, f, &e);
+}
+
 static void file_answer(struct pipeline_names *n, const struct sym_answer *a)
 {
 	struct file *f = process_file(n->processes, a->file_id);
@@ -170,6 +180,8 @@ static void file_answer(struct pipeline_names *n, const struct sym_answer *a)
 	again = f->state == FILE_READY;
 	set_build_id(f, a);
 	set_segments(f, a);
+	if (!again)
+		set_facts(n, f, a);
 	/* A file that is no ELF keeps its id: the htlhash is what a backend finds it by. */
 	f->state = a->error ? FILE_FAILED : FILE_READY;
 	f->name_version++;

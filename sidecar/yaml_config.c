@@ -86,8 +86,8 @@ static const struct { const char *name; value_fn take; } structured[] = {
 	{ "otel_resource_attributes",	take_otel_attributes },
 	{ "publish",			take_publish },
 	{ "relabel_configs",		yaml_take_relabel_configs },
-	{ "label_ttl",			NULL },
-	{ "label_cache_size",		NULL },
+	{ "label_ttl",			yaml_take_label_ttl },
+	{ "label_cache_size",		yaml_take_label_cache_size },
 	{ "kubernetes",			NULL },
 };
 #define N_STRUCTURED (sizeof(structured) / sizeof(structured[0]))

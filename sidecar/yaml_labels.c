@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sidecar/labels/relabel.h"
+#include "sidecar/units.h"
 #include "sidecar/yaml_walk.h"
 
 enum field { FIELD_SOURCES, FIELD_SEPARATOR, FIELD_REGEX, FIELD_MODULUS, FIELD_TARGET, FIELD_REPLACEMENT, FIELD_ACTION,
@@ -204,7 +205,6 @@ void yaml_take_relabel_configs(struct yaml_walk *w, const struct yaml_key *key)
 
 	if (yaml_is_null(w) || !yaml_begins(w, YAML_SEQUENCE_START_EVENT, key, "list of rules"))
 		return;
-	yaml_say(w, false, key->mark, "relabel_configs: checked, but not applied by this version");
 	rules->rules = calloc(RELABEL_RULES_MAX, sizeof(*rules->rules));
 	while (yaml_next(w) && w->event.type != YAML_SEQUENCE_END_EVENT) {
 		if (!rules->rules || rules->n == RELABEL_RULES_MAX) {
@@ -262,4 +262,30 @@ void yaml_take_external_labels(struct yaml_walk *w, const struct yaml_key *key)
 		else if (s)
 			add_external_label(w, &label, s);
 	}
+}
+
+#define SECOND_NS 1000000000ull
+#define TTL_MAX_NS (365 * 86400 * SECOND_NS)
+#define CACHE_MAX 1048576u
+
+void yaml_take_label_ttl(struct yaml_walk *w, const struct yaml_key *key)
+{
+	const char *s = yaml_scalar(w, key);
+	uint64_t v;
+
+	if (s && (units_duration(s, &v) || v < SECOND_NS || v > TTL_MAX_NS))
+		yaml_say(w, true, w->event.start_mark, "label_ttl: must be a duration between 1s and a year, such as 10m");
+	else if (s)
+		w->c->label_ttl_ns = v;
+}
+
+void yaml_take_label_cache_size(struct yaml_walk *w, const struct yaml_key *key)
+{
+	const char *s = yaml_scalar(w, key);
+	uint64_t v;
+
+	if (s && (units_number(s, &v) || v < 1 || v > CACHE_MAX))
+		yaml_say(w, true, w->event.start_mark, "label_cache_size: must be a number between 1 and %u", CACHE_MAX);
+	else if (s)
+		w->c->label_cache_size = (uint32_t)v;
 }

@@ -425,12 +425,12 @@ static const struct { const char *text; int code; const char *want; } files[] = 
 	{ "config: x\n", 2, "1:1: error: config: only on the command line\n" },
 	{ "ring-size: 16M\n", 0, "1:1: warning: ring-size: unknown key; did you mean ring_size?\n" },
 	{ "relabel_configs:\n- source_labels: [a]\n  action: drop\nfrequency: 0\n", 2,
-	  "1:1: warning: relabel_configs: checked, but not applied by this version\n"
 	  "4:12: error: frequency: 0: must lie between 1 and 10000\n" },
 	{ "label_ttl: 10m\nlabel_cache_size: 5\nkubernetes: {local_only: true}\n", 0,
-	  "1:1: warning: label_ttl: not used by this version\n"
-	  "2:1: warning: label_cache_size: not used by this version\n"
 	  "3:1: warning: kubernetes: not used by this version\n" },
+	{ "label_ttl: 10ms\nlabel_cache_size: 0\n", 2,
+	  "1:12: error: label_ttl: must be a duration between 1s and a year, such as 10m\n"
+	  "2:19: error: label_cache_size: must be a number between 1 and 1048576\n" },
 	{ "verify_unwind: 100\npod_facts: /x\n", 0,
 	  "1:1: warning: verify_unwind: not used by this version: comes with table unwinding\n"
 	  "2:1: warning: pod_facts: not used by this version: comes with a later version\n" },

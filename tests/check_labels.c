@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/labels/labels.h"
+#include "sidecar/labels/resolver.h"
 #include "sidecar/labels/text.h"
 
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -39,27 +39,45 @@ static const char *value_of(const struct label_set *s, const char *key)
 	return NULL;
 }
 
-static void expect(const struct labels_input *in, const char *want)
+/* Attributes by a resolver of c without rules. */
+static struct label_result *resolved(const struct label_config *c, const struct label_process *p)
 {
-	struct label_set *s;
+	struct resolver_options o = { .config = *c };
+	struct label_result *result;
+	struct resolver *r;
 
-	ck_assert_int_eq(labels_build(&s, in), 0);
-	ck_assert_str_eq(dump(s), want);
-	label_set_free(s);
+	ck_assert_int_eq(resolver_create(&r, &o), 0);
+	ck_assert_int_eq(resolver_resolve(r, p, 1, &result), 0);
+	resolver_destroy(r);
+	ck_assert(result->keep);
+	return result;
 }
+
+static void expect(const struct label_config *c, const struct label_process *p, const char *want)
+{
+	struct label_result *r = resolved(c, p);
+
+	ck_assert_str_eq(dump(r->attributes), want);
+	label_result_put(r);
+}
+
+static const struct label_config nowhere;
 
 START_TEST(attributes_stand_in_the_documented_order)
 {
 	struct otel_env env;
-	struct labels_input in = {
-		.pid = 7, .comm = "worker", .exe_path = "/opt/a/worker", .exe_name = "worker",
-		.container_id = "c1", .node = "n1", .env = &env, .in_cluster = true,
+	struct cgroup_identity c1 = { .container_id = "c1" };
+	struct label_config c = { .node = "n1", .in_cluster = true, .kernel_release = "6.1", .kernel_machine = "x86_64" };
+	struct label_process p = {
+		.pid = 7, .parent_pid = 3, .comm = "worker", .exe_path = "/opt/a/worker", .exe_name = "worker",
+		.container = &c1, .env = &env, .cgroup = "/c1", .command_line = "worker -x",
 	};
 
 	ck_assert_int_eq(otel_env_parse("team=a,service.version=2", "shop", false, &env), 0);
-	expect(&in, "service.name=shop process.pid=7 process.executable.path=/opt/a/worker "
-		    "process.executable.name=worker container.id=c1 host.name=n1 k8s.node.name=n1 "
-		    "comm=worker team=a service.version=2");
+	expect(&c, &p, "service.name=shop process.pid=7 process.executable.path=/opt/a/worker "
+	       "process.executable.name=worker container.id=c1 host.name=n1 k8s.node.name=n1 "
+	       "comm=worker process.linux.cgroup=/c1 process.parent_pid=3 os.version=6.1 host.arch=amd64 "
+	       "team=a service.version=2");
 	otel_env_free(&env);
 }
 END_TEST
@@ -78,75 +96,132 @@ static const struct { const char *list, *service, *comm, *exe_name, *want; } nam
 START_TEST(service_name_falls_through_what_is_empty)
 {
 	struct otel_env env;
-	struct labels_input in = { .pid = 1, .comm = names[_i].comm, .exe_name = names[_i].exe_name,
-				   .env = &env };
-	struct label_set *s;
+	struct label_process p = { .pid = 1, .comm = names[_i].comm, .exe_name = names[_i].exe_name, .env = &env };
+	struct label_result *r;
 
 	ck_assert_int_eq(otel_env_parse(names[_i].list, names[_i].service, false, &env), 0);
-	ck_assert_int_eq(labels_build(&s, &in), 0);
-	ck_assert_str_eq(value_of(s, "service.name"), names[_i].want);
-	label_set_free(s);
+	r = resolved(&nowhere, &p);
+	ck_assert_str_eq(value_of(r->attributes, "service.name"), names[_i].want);
+	label_result_put(r);
 	otel_env_free(&env);
+}
+END_TEST
+
+START_TEST(what_a_process_published_comes_before_its_environment)
+{
+	struct otel_env env, context;
+	struct label_process p = { .pid = 1, .comm = "x", .env = &env, .context = &context };
+	struct label_declared d;
+
+	ck_assert_int_eq(otel_env_parse("service.version=1,b=env,z=env", "by-env", false, &env), 0);
+	ck_assert_int_eq(otel_env_parse("service.name=published,z=context,a=context", NULL, false, &context), 0);
+	expect(&nowhere, &p, "service.name=published process.pid=1 comm=x a=context z=context service.version=1 b=env");
+	label_declared_attributes(&p, &d);
+	ck_assert_uint_eq(d.n, 4);
+	ck_assert_str_eq(d.labels[0].key, "a");
+	ck_assert_str_eq(d.labels[3].key, "b");
+	otel_env_free(&env);
+	otel_env_free(&context);
 }
 END_TEST
 
 START_TEST(a_process_can_not_pass_for_another_host_container_or_process)
 {
 	struct otel_env env;
-	struct labels_input in = { .pid = 9, .comm = "x", .env = &env };
+	struct label_process p = { .pid = 9, .comm = "x", .env = &env };
 
 	ck_assert_int_eq(otel_env_parse("host.name=evil,host.id=1,container.id=c,container.image.name=i,"
 		"k8s.node.name=n,process.pid=1,process.executable.path=/x,process.parent_pid=1,"
 		"k8s.pod.name=p,hostname=ok,deployment.environment.name=prod,comm=fake,e=",
 		NULL, false, &env), 0);
-	expect(&in, "service.name=x process.pid=9 comm=x k8s.pod.name=p hostname=ok "
-		    "deployment.environment.name=prod e=");
+	expect(&nowhere, &p, "service.name=x process.pid=9 comm=x k8s.pod.name=p hostname=ok "
+	       "deployment.environment.name=prod e=");
 	otel_env_free(&env);
 }
 END_TEST
 
 START_TEST(the_node_is_a_kubernetes_node_only_in_a_cluster)
 {
-	struct labels_input in = { .pid = 1, .comm = "x", .node = "n" };
+	struct label_config c = { .node = "n" };
+	struct label_process p = { .pid = 1, .comm = "x" };
 
-	expect(&in, "service.name=x process.pid=1 host.name=n comm=x");
-	in.node = "";
-	in.in_cluster = true;
-	expect(&in, "service.name=x process.pid=1 comm=x");
+	expect(&c, &p, "service.name=x process.pid=1 host.name=n comm=x");
+	c.node = "";
+	c.in_cluster = true;
+	expect(&c, &p, "service.name=x process.pid=1 comm=x");
 }
 END_TEST
 
 START_TEST(a_kernel_thread_has_a_name_and_nothing_else)
 {
-	struct labels_input in = { .pid = 2, .comm = "kworker/0:1", .exe_path = "/x", .exe_name = "x",
-				   .container_id = "c", .node = "n", .kthread = true };
+	struct label_config c = { .node = "n", .executables = true };
+	struct label_process p = { .pid = 2, .comm = "kworker/0:1", .exe_path = "/x", .exe_name = "x", .kthread = true };
 
-	expect(&in, "service.name=kworker/0:1 process.pid=2 host.name=n comm=kworker/0:1");
+	expect(&c, &p, "service.name=kworker/0:1 process.pid=2 host.name=n comm=kworker/0:1");
 }
 END_TEST
 
 START_TEST(allowed_variables_and_command_line_are_shown)
 {
 	struct label vars[] = { { .key = "REGION", .string = "eu" }, { .key = "EMPTY", .string = "" } };
-	struct labels_input in = { .pid = 1, .comm = "x", .command_line = "x -v", .environment = vars,
+	struct label_config c = { .publish_command_line = true, .publish_working_directory = true };
+	struct label_process p = { .pid = 1, .comm = "x", .command_line = "x -v", .environment = vars,
 				   .working_directory = "/srv", .n_environment = 2 };
 
-	expect(&in, "service.name=x process.pid=1 comm=x process.command_line=x -v "
-		    "process.working_directory=/srv process.environment_variable.REGION=eu");
+	expect(&c, &p, "service.name=x process.pid=1 process.environment_variable.REGION=eu process.command_line=x -v "
+	       "comm=x process.working_directory=/srv");
+	expect(&nowhere, &p, "service.name=x process.pid=1 process.environment_variable.REGION=eu comm=x");
+}
+END_TEST
+
+START_TEST(an_executable_says_nothing_until_somebody_looked)
+{
+	struct label_config c = { .executables = true };
+	struct label_executable e = { .file_id = "aa", .gnu_build_id = "bb", .compiler = "GCC 12.2.0", .is_elf = true };
+	struct label_process p = { .pid = 1, .comm = "x", .complete = true };
+	struct label_result *r = resolved(&c, &p);
+
+	ck_assert(!r->complete);
+	label_result_put(r);
+	p.executable = &e;
+	expect(&c, &p, "service.name=x process.pid=1 comm=x process.executable.build_id.htlhash=aa "
+	       "process.executable.build_id.gnu=bb");
+	r = resolved(&c, &p);
+	ck_assert(r->complete);
+	label_result_put(r);
+}
+END_TEST
+
+/* A C string literal of pairs has one NUL more at its end. */
+#define PAIRS(text) .pod_facts = text, .n_pod_facts = sizeof(text)
+
+START_TEST(pod_facts_become_labels_and_attributes)
+{
+	struct cgroup_identity id = { .container_id = HEX64, .pod_uid = "u-1", .runtime = "containerd" };
+	struct label_process p = { .pid = 1, .comm = "x", .container = &id, .complete = true,
+		PAIRS("pod_name\0web-1\0namespace\0shop\0label:app.kubernetes.io/name\0web\0container_name\0main\0"
+		      "container_image\0reg:5000/a/b:1.2\0controller_kind\0ReplicaSet\0controller_name\0web") };
+	struct label_config local = { .local_only = true };
+
+	expect(&nowhere, &p, "service.name=x process.pid=1 container.id=" HEX64 " comm=x k8s.pod.uid=u-1 "
+	       "k8s.pod.name=web-1 k8s.namespace.name=shop k8s.pod.label.app.kubernetes.io/name=web "
+	       "k8s.container.name=main container.image.name=reg:5000/a/b container.image.tags=1.2 "
+	       "k8s.replicaset.name=web");
+	expect(&local, &p, "service.name=x process.pid=1 container.id=" HEX64 " comm=x k8s.pod.uid=u-1");
 }
 END_TEST
 
 START_TEST(values_are_cut_on_a_code_point)
 {
 	char path[LABEL_VALUE_MAX + 3];
-	struct labels_input in = { .pid = 1, .comm = "x", .exe_path = path };
-	struct label_set *s;
+	struct label_process p = { .pid = 1, .comm = "x", .exe_path = path };
+	struct label_result *r;
 
 	memset(path, 'a', sizeof(path));
 	memcpy(path + LABEL_VALUE_MAX - 1, "\xc3\xa9", 3);	/* one byte inside, one outside */
-	ck_assert_int_eq(labels_build(&s, &in), 0);
-	ck_assert_uint_eq(strlen(value_of(s, "process.executable.path")), LABEL_VALUE_MAX - 1);
-	label_set_free(s);
+	r = resolved(&nowhere, &p);
+	ck_assert_uint_eq(strlen(value_of(r->attributes, "process.executable.path")), LABEL_VALUE_MAX - 1);
+	label_result_put(r);
 }
 END_TEST
 
@@ -155,8 +230,8 @@ START_TEST(ten_thousand_declared_attributes_stay_bounded)
 	size_t cap = 10000 * 16, n = 0;
 	char *list = malloc(cap);
 	struct otel_env env;
-	struct labels_input in = { .pid = 1, .comm = "x", .env = &env };
-	struct label_set *s;
+	struct label_process p = { .pid = 1, .comm = "x", .env = &env };
+	struct label_result *r;
 
 	for (int i = 0; i < 10000; i++)
 		n += snprintf(list + n, cap - n, "%skey%d=v", i ? "," : "", i);
@@ -165,10 +240,10 @@ START_TEST(ten_thousand_declared_attributes_stay_bounded)
 	ck_assert_uint_eq(env.n, 0);
 	otel_env_free(&env);
 	ck_assert_int_eq(otel_env_parse(list, NULL, true, &env), 0);
-	ck_assert_int_eq(labels_build(&s, &in), 0);
-	ck_assert_uint_le(s->n, LABELS_MAX);
-	ck_assert_str_eq(value_of(s, "key0"), "v");
-	label_set_free(s);
+	r = resolved(&nowhere, &p);
+	ck_assert_uint_le(r->attributes->n, LABELS_MAX);
+	ck_assert_str_eq(value_of(r->attributes, "key0"), "v");
+	label_result_put(r);
 	otel_env_free(&env);
 	free(list);
 }
@@ -260,6 +335,9 @@ int main(void)
 
 	tcase_add_test(tc, attributes_stand_in_the_documented_order);
 	tcase_add_loop_test(tc, service_name_falls_through_what_is_empty, 0, N(names));
+	tcase_add_test(tc, what_a_process_published_comes_before_its_environment);
+	tcase_add_test(tc, an_executable_says_nothing_until_somebody_looked);
+	tcase_add_test(tc, pod_facts_become_labels_and_attributes);
 	tcase_add_test(tc, a_process_can_not_pass_for_another_host_container_or_process);
 	tcase_add_test(tc, the_node_is_a_kubernetes_node_only_in_a_cluster);
 	tcase_add_test(tc, a_kernel_thread_has_a_name_and_nothing_else);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/labels/labels.h"
+#include "sidecar/labels/resolver.h"
 #include "sidecar/labels/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,17 +24,23 @@ static void check_utf8(const char *s, size_t n)
 
 static void build(const struct otel_env *e, const char *text)
 {
-	struct labels_input in = { .pid = 1, .comm = text, .exe_path = text, .exe_name = text, .env = e };
-	struct label_set *s;
+	struct label label = { .key = text, .string = text };
+	struct label_process p = { .pid = 1, .comm = text, .exe_path = text, .exe_name = text, .env = e,
+				   .environment = &label, .n_environment = 1 };
+	struct resolver_options o = { .config = { .node = text } };
+	struct label_result *result;
+	struct resolver *r;
 
-	if (labels_build(&s, &in))
+	if (resolver_create(&r, &o) || resolver_resolve(r, &p, 1, &result))
 		abort();
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (!s->labels[i].key[0] || (!s->labels[i].is_number &&
-					     strlen(s->labels[i].string) > LABEL_VALUE_MAX))
+	for (uint32_t i = 0; i < result->attributes->n; i++) {
+		const struct label *l = &result->attributes->labels[i];
+
+		if (!l->key[0] || (!l->is_number && strlen(l->string) > LABEL_VALUE_MAX))
 			abort();
 	}
-	label_set_free(s);
+	label_result_put(result);
+	resolver_destroy(r);
 }
 
 static void check_env(const char *text, bool lenient)

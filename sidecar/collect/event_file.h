@@ -36,6 +36,7 @@ enum journal_type {
 	JOURNAL_ANCHOR	= 16,	/* clock/: a wall-clock anchor was taken */
 	JOURNAL_STEP	= 17,	/* clock/: the wall clock stepped */
 	JOURNAL_READING	= 18,	/* process/: what a door read answered */
+	JOURNAL_SYSTEM	= 20,	/* process/: kernel release, machine, cluster */
 	JOURNAL_NAMES	= 19,	/* symbols/: what the worker answered */
 };
 

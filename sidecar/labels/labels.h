@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resource attributes of a process.  Takes what was read of it, gives OpenTelemetry attributes in the
- * documented order.  First labels only: the provider and relabel chain comes on top of these.
+ * Labels and attributes of a process.  Takes what was read of it (struct label_process) and gives OpenTelemetry
+ * attributes (struct label_set): providers make labels (providers.h), rules change them (relabel.h), and what
+ * is left becomes attributes in the documented order (render.h).  resolver.h does all of it and remembers.
  */
 #ifndef RINGSIDE_LABELS_H
 #define RINGSIDE_LABELS_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LABELS_SCHEMA_URL "https://opentelemetry.io/schemas/1.37.0"
+#include "sidecar/labels/keys.h"
 
 struct label { const char *key; const char *string; int64_t number; bool is_number; };
 /* Immutable once built; owned by whoever built it. */
@@ -31,13 +32,43 @@ struct otel_env { char *service_name; uint32_t n; struct label *attributes; bool
 int	otel_env_parse(const char *resource_attributes, const char *service_name, bool lenient, struct otel_env *out);
 void	otel_env_free(struct otel_env *e);
 
-struct labels_input {
-	uint32_t pid; const char *comm, *exe_path, *exe_name, *container_id, *node;
-	const struct otel_env *env;		/* may be NULL */
-	const char *command_line, *working_directory;	/* NULL unless allowed */
-	const struct label *environment; uint32_t n_environment;	/* allow-listed names and values */
-	bool kthread;
-	bool in_cluster;		/* KUBERNETES_SERVICE_HOST is set in our own environment */
+/* What is known of a file that runs; told by who looked into it. */
+struct label_executable {
+	const char	*file_id;	/* htlhash, 32 hex digits; NULL unknown */
+	const char	*gnu_build_id, *go_build_id, *compiler;	/* NULL absent */
+	bool		 is_elf, is_static, stripped;
 };
-int	labels_build(struct label_set **out, const struct labels_input *in);
+
+/*
+ * Process: all that is known of one process, borrowed.  What is NULL or 0 is not known.  A pure value: from
+ * equal ones come equal labels.
+ */
+struct label_process {
+	uint32_t	 pid, parent_pid;
+	uint64_t	 start_ns, exec_id;	/* with pid: who it is */
+	const char	*comm;			/* of the main thread */
+	const char	*exe_path, *exe_name;
+	const char	*cgroup;		/* path of the line that names it best */
+	const struct cgroup_identity *container; /* of that file */
+	const char	*command_line, *working_directory;
+	const struct otel_env *context;		/* what it published as its process context */
+	const struct otel_env *env;		/* what its environment declares */
+	const struct label *environment; uint32_t n_environment;	/* allow-listed names and values */
+	const struct label_executable *executable;
+	/* Facts of its pod and container: name NUL value NUL, names as in providers.c. */
+	const char	*pod_facts; size_t n_pod_facts;
+	bool		 kthread;
+	bool		 complete;		/* it was read: what is absent then is absent for good */
+};
+
+/* What a process says of itself, with published context before environment. */
+struct label_declared { uint32_t n; struct label labels[2 * LABELS_MAX]; };
+/* Published attributes in ascending order of keys, then those of the environment that the context lacks; never
+ * service.name.  Labels point into what p points to. */
+void	label_declared_attributes(const struct label_process *p, struct label_declared *out);
+/* Published context, OTEL_SERVICE_NAME, its place in OTEL_RESOURCE_ATTRIBUTES, comm, executable name, unknown_service. */
+const char *label_service_name(const struct label_process *p, char comm[64]);
+/* comm without white space around it, in buf. */
+const char *label_comm(const char *comm, char buf[64]);
+
 #endif

@@ -100,6 +100,16 @@ static int check_file(const struct answer_bytes *b, const struct answer_file **o
 	return 0;
 }
 
+static bool are_pairs(const struct answer_bytes *b)
+{
+	const char *p = b->p;
+	size_t strings = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		strings += !p[i];
+	return !b->n || (!p[b->n - 1] && strings % 2 == 0);
+}
+
 int answer_read(struct answer *out, const void *buf, size_t n)
 {
 	const struct answer_head *h = buf;
@@ -113,6 +123,8 @@ int answer_read(struct answer *out, const void *buf, size_t n)
 	if (read_sections(out, (const uint8_t *)buf + sizeof(*h), n - sizeof(*h)) ||
 	    check_maps(out) || check_file(&out->section[TAG_EXE_ID], &out->exe_id) ||
 	    check_file(&out->section[TAG_FILE_ID], &out->file_id))
+		return -EBADMSG;
+	if (!are_pairs(&out->section[TAG_POD]))
 		return -EBADMSG;
 	env = &out->section[TAG_ENV];
 	if (env->n && ((const char *)env->p)[env->n - 1] != 0)

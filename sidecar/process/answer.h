@@ -49,7 +49,8 @@ enum answer_tag {
 	TAG_STRINGS	= 9,	/* paths of TAG_MAPS */
 	TAG_FILE_ID	= 10,	/* struct answer_file */
 	TAG_PATH	= 11,	/* true path of an opened file */
-	TAG_MAX		= 12,
+	TAG_POD		= 12,	/* facts of its pod: name NUL value NUL, and so on */
+	TAG_MAX		= 13,
 };
 
 struct answer_section { uint32_t tag, len; };

@@ -142,6 +142,7 @@ static void take_cgroup(struct process_table *t, struct image_own *io, const str
 	if (!b->p)
 		return;
 	image_set_cgroup(t, io, b->p, b->n);
+	image_set_pod(io, a->section[TAG_POD].p, a->section[TAG_POD].n);
 	io->cgroup_read_ns = a->head->end_ns;
 	io->cgroup_learned = false;
 }
@@ -214,9 +215,9 @@ static void apply_reading(struct process_table *t, const struct answer *a)
 	} else if (!error) {
 		take_cgroup(t, io, a);
 	}
-	if (!io->outstanding)
-		want_remembered(t, io);
 	image_refresh(t, io);
+	if (!io->outstanding && !io->i.dropped)
+		want_remembered(t, io);
 	if (h->ask == DOOR_PROCESS)
 		settle_heirs(t, io);
 }

@@ -84,8 +84,10 @@ static void note_sample(struct process_table *t, struct process *p, struct image
 	note_cgroup(t, io, s->cgroup_id, s->head.boot_ns);
 	timed_cgroup(t, io, s->head.boot_ns);
 	want_process(t, io);
-	want_frames(t, io, s->frames + s->kernel_frames, s->user_frames);
 	image_refresh(t, io);
+	/* No names are spent on whom rules drop, once that is sure. */
+	if (!io->i.dropped || io->i.pending)
+		want_frames(t, io, s->frames + s->kernel_frames, s->user_frames);
 }
 
 struct image *process_on_sample(struct process_table *t, const struct ev_sample *s)

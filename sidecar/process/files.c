@@ -140,6 +140,7 @@ static void file_free(struct process_table *t, struct file_own *fo)
 	free(fo->f.build_id);
 	free(fo->f.expect_build_id);
 	free(fo->f.segments);
+	free(fo->f.facts);
 	free(fo);
 }
 

@@ -14,6 +14,7 @@ struct text *text_make(const char *s, size_t n)
 	if (!x)
 		return NULL;
 	x->refs = 1;
+	x->n = (uint32_t)n;
 	memcpy(x->s, s, n);
 	x->s[n] = 0;
 	return x;
@@ -116,7 +117,8 @@ static void image_free(struct process_table *t, struct image_own *io)
 	text_put(io->cgroup);
 	text_put(io->container);
 	declared_put(io->declared);
-	label_set_free(io->i.labels);
+	text_put(io->pod);
+	label_result_put(io->result);
 	free(io->i.perf_map);
 	free(io->wanted);
 	t->counts.images--;
@@ -190,6 +192,7 @@ void image_inherit(struct process_table *t, struct image_own *to, struct image_o
 	text_share(&to->cgroup, from->cgroup);
 	to->i.cgroup = to->cgroup ? to->cgroup->s : NULL;
 	text_share(&to->container, from->container);
+	text_share(&to->pod, from->pod);
 	if (from->exe)
 		image_set_exe(to, text_get(from->exe));
 	if (from->declared)
@@ -229,13 +232,14 @@ struct image_own *image_fork(struct process_table *t, const struct process *chil
 
 /* --- cgroups --- */
 
-static void set_container(struct image_own *io, const char *id)
+static void set_container(struct image_own *io, const struct cgroup_identity *id)
 {
 	struct text *fresh;
+	bool any = id->container_id[0] || id->pod_uid[0];
 
-	if (io->container && !strcmp(io->container->s, id))
+	if (io->container ? !memcmp(io->container->s, id, sizeof(*id)) : !any)
 		return;
-	fresh = id[0] ? text_make(id, strlen(id)) : NULL;
+	fresh = any ? text_make((const char *)id, sizeof(*id)) : NULL;
 	text_put(io->container);
 	io->container = fresh;
 	io->labels_dirty = true;
@@ -256,6 +260,24 @@ static bool v2_names(const char *text, size_t n, const char *container)
 	return id.container_id[0] && !strcmp(id.container_id, container);
 }
 
+static void set_path(struct image_own *io, struct text *fresh)
+{
+	if (!fresh || !io->cgroup || strcmp(fresh->s, io->cgroup->s))
+		io->labels_dirty = true;
+	text_put(io->cgroup);
+	io->cgroup = fresh;
+	io->i.cgroup = fresh ? fresh->s : NULL;
+}
+
+void image_set_pod(struct image_own *io, const char *facts, size_t n)
+{
+	if (io->pod ? io->pod->n == n && !memcmp(io->pod->s, facts, n) : !n)
+		return;
+	text_put(io->pod);
+	io->pod = n ? text_make(facts, n) : NULL;
+	io->labels_dirty = true;
+}
+
 void image_set_cgroup(struct process_table *t, struct image_own *io, const char *text, size_t n)
 {
 	struct cgroup_identity id;
@@ -265,11 +287,9 @@ void image_set_cgroup(struct process_table *t, struct image_own *io, const char 
 	cgroup_identify(text, n, &id);
 	if (!id.container_id[0] && t->private_cgroups && !memmem(text, n, ":/..", 4))
 		strncat(id.container_id, t->o.container_id, sizeof(id.container_id) - 1);
-	set_container(io, id.container_id);
+	set_container(io, &id);
 	io->v2_names_container = v2_names(text, n, id.container_id);
-	text_put(io->cgroup);
-	io->cgroup = cgroup_choose(text, n, &path, &len) ? text_make(path, len) : NULL;
-	io->i.cgroup = io->cgroup ? io->cgroup->s : NULL;
+	set_path(io, cgroup_choose(text, n, &path, &len) ? text_make(path, len) : NULL);
 }
 
 struct text *cgroup_known(struct process_table *t, uint64_t cgroup_id)
@@ -367,35 +387,4 @@ void declared_put(struct declared *d)
 	free(d->command_line);
 	free(d->working_directory);
 	free(d);
-}
-
-/* --- labels --- */
-
-void image_refresh(struct process_table *t, struct image_own *io)
-{
-	struct text *known = io->i.state == IMAGE_READ ? NULL : cgroup_known(t, io->cgroup_id);
-	struct text *container = io->container ? io->container : known;
-	const struct declared *d = io->declared;
-	struct labels_input in = {
-		.pid = io->i.pid, .comm = io->i.comm, .exe_path = io->i.exe_path,
-		.exe_name = io->i.exe_name, .container_id = container ? container->s : NULL,
-		.node = t->o.node, .kthread = io->i.kthread, .in_cluster = t->in_cluster,
-	};
-	struct label_set *fresh;
-
-	if (!io->i.sampled || !io->labels_dirty)
-		return;
-	if (d) {
-		in.env = &d->env;
-		in.command_line = d->command_line;
-		in.working_directory = d->working_directory;
-		in.environment = d->environment;
-		in.n_environment = d->n_environment;
-	}
-	if (labels_build(&fresh, &in))
-		return;				/* out of memory: the old ones stay, tried again later */
-	label_set_free(io->i.labels);
-	io->i.labels = fresh;
-	io->i.label_version++;
-	io->labels_dirty = false;
 }

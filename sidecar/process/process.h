@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "bpf/event.h"
+#include "sidecar/labels/resolver.h"
 
 struct process_table;
 struct door;
@@ -39,6 +40,7 @@ struct file {
 	uint32_t	 refs;
 	uint32_t	 name_version;		/* grows when better answers may exist (debug file came) */
 	void		*user;			/* pipeline's own; freed by its callback */
+	struct file_facts *facts;		/* for labels; NULL until the worker looked into it */
 	/* 20 bytes at most, hex: what the kernel said the mapped file's GNU build id is; NULL it did not.
 	 * A file that was opened by path alone and whose own build id differs is another file. */
 	char		*expect_build_id;
@@ -62,7 +64,6 @@ struct mapping {
 enum image_state { IMAGE_EVENTS /* only what events said */, IMAGE_READ /* the door answered */,
 	IMAGE_GONE /* gone before it could be read */, IMAGE_UNREADABLE, IMAGE_TIMEOUT };
 
-struct label_set;				/* labels/labels.h */
 struct image {
 	uint32_t	 pid;
 	uint64_t	 start_ns, exec_id;
@@ -79,7 +80,8 @@ struct image {
 	char		*exe_path;		/* NULL unknown */
 	char		*exe_name;		/* basename */
 	char		*cgroup;		/* path of the chosen line, or NULL */
-	struct label_set *labels;		/* first labels; NULL until known */
+	const struct label_set *labels;		/* attributes; NULL until known, and when dropped */
+	bool		 dropped;		/* by rules, by what is known so far: final unless pending */
 	struct file	*exe;			/* may be NULL */
 	struct mapping	*maps; uint32_t n_maps; /* sorted, executable only */
 	char		*perf_map;		/* path form for messages only; NULL none */
@@ -98,9 +100,29 @@ struct process_options {
 	bool		 publish_command_line, publish_working_directory;
 	const char	*container_id;		/* --container-id: our own */
 	bool		 replay;		/* ask no door: answers come from a journal */
+	struct relabel_rules *rules;		/* borrowed; NULL none */
+	const struct label_pair *external; uint32_t n_external;	/* borrowed */
+	uint64_t	 label_ttl_ns; uint32_t label_cache_size;	/* 0: the resolver's defaults */
+	bool		 local_only;		/* nothing of pods but the container's id */
+	const char	*revision;		/* of ringsided */
 };
 int	process_table_create(struct process_table **out, const struct process_options *o, struct door *door);
 void	process_table_destroy(struct process_table *t);
+
+/*
+ * What is the same for all processes of this machine, before the first event: uname's release and machine,
+ * and whether this is a Kubernetes cluster.  As flat bytes, so that a journal can hold it.  0 or -EBADMSG.
+ */
+int	process_system(struct process_table *t, const void *msg, size_t n);
+/* Fills such a message from this machine; gives its length. */
+#define PROCESS_SYSTEM_MAX 160
+size_t	process_system_read(char buf[PROCESS_SYSTEM_MAX]);
+/* The worker looked into f; copied.  Labels of those who run it are made anew. */
+void	process_file_facts(struct process_table *t, struct file *f, const struct label_executable *e);
+/* Labels of image's process step by step; see resolver.h. */
+int	process_explain(struct process_table *t, struct image *i, FILE *out, bool json);
+/* How often a limit kept a rule from matching. */
+uint64_t process_rule_limits(const struct process_table *t);
 
 /* Events, in event order.  on_sample never returns NULL; release with image_put(). */
 struct image *process_on_sample(struct process_table *t, const struct ev_sample *s);

@@ -215,8 +215,9 @@ int process_table_create(struct process_table **out, const struct process_option
 	if (!t->nobody)
 		err = -ENOMEM;
 	if (!err && t->door)
+		/* Rules may look at the command line, whether or not it is published by itself. */
 		err = door_allow(t->door, o->include_env_vars, o->n_include_env_vars,
-				 o->publish_command_line, o->publish_working_directory);
+				 o->publish_command_line || (o->rules && o->rules->n), o->publish_working_directory);
 	if (err) {
 		process_table_destroy(t);
 		return err;
@@ -254,6 +255,7 @@ void process_table_destroy(struct process_table *t)
 	files_destroy(t);
 	for (int i = 0; i < CGROUP_SLOTS; i++)
 		text_put(t->cgroups[i].container);
+	resolver_destroy(t->resolver);
 	free(t);
 }
 

@@ -3,7 +3,7 @@
 #ifndef RINGSIDE_PROCESS_TABLE_H
 #define RINGSIDE_PROCESS_TABLE_H
 
-#include "sidecar/labels/labels.h"
+#include "sidecar/labels/resolver.h"
 #include "sidecar/process/answer.h"
 #include "sidecar/process/door.h"
 #include "sidecar/process/parse.h"
@@ -25,12 +25,15 @@
 #define HEIRS_MAX	4096			/* children that wait for one reading */
 
 /* A string that images share: forks and caches copy the pointer. */
-struct text { uint32_t refs; char s[]; };
+struct text { uint32_t refs, n; char s[]; };
 struct text *text_make(const char *s, size_t n);
 struct text *text_get(struct text *x);
 void	text_put(struct text *x);
 
 /* Mappings that images share until one of them changes. */
+/* What the worker found in a file; text stands behind it. */
+struct file_facts { struct label_executable e; char text[]; };
+
 struct map_set { uint32_t refs, n, cap, pad0; struct mapping m[]; };
 
 /* What the environment and the command line said. */
@@ -50,7 +53,11 @@ struct image_own {
 	uint32_t	 n_heirs;
 	uint64_t	 parent_start_ns;	/* identity of i.parent_pid; 0 unknown */
 	struct map_set	*set;			/* i.maps points into it */
-	struct text	*exe, *cgroup, *container;
+	struct text	*exe, *cgroup;
+	struct text	*container;		/* a struct cgroup_identity, which begins with the container's id */
+	struct text	*pod;			/* facts of its pod: name NUL value NUL.. */
+	struct label_result *result;		/* i.labels points into it */
+	uint64_t	 labels_expire_ns;	/* 0: when something changes */
 	struct declared	*declared;
 	struct file	*first_file;		/* of the first mapping after an exec began */
 	struct file	*perf_file;
@@ -107,6 +114,8 @@ struct cgroup_slot { uint64_t id; struct text *container; };
 struct process_table {
 	struct process_options o;
 	bool		 in_cluster, private_cgroups;
+	char		 kernel_release[65], kernel_machine[65];
+	struct resolver	*resolver;		/* made when labels are first wanted */
 	struct door	*door;
 	uint64_t	 now_ns;		/* newest event or tick */
 	uint64_t	 next_tick_ns;
@@ -167,6 +176,8 @@ void	image_set_comm(struct image_own *io, const char *comm, size_t n);
 void	image_set_exe(struct image_own *io, struct text *path);	/* takes over */
 void	image_set_cgroup(struct process_table *t, struct image_own *io, const char *text, size_t n);
 void	image_set_state(struct process_table *t, struct image_own *io, enum image_state s);
+void	image_set_pod(struct image_own *io, const char *facts, size_t n);
+/* --- labels.c --- */
 /* Labels again, when something changed and somebody looks at them. */
 void	image_refresh(struct process_table *t, struct image_own *io);
 struct declared *declared_make(const struct answer *a, bool lenient);

@@ -160,13 +160,15 @@ void answer_file(struct answer *a, const struct sym_answer *f, uint32_t seq)
 	a->head = (struct wire_answer){ .kind = SYM_FILE, .file_id = f->file_id, .seq = seq,
 					.n = f->n_segments, .value = f->debug_link_crc };
 	a->head.flags = (f->is_elf ? WIRE_IS_ELF : 0) | (f->want_debug ? WIRE_WANT_DEBUG : 0) |
-			(f->stripped ? WIRE_STRIPPED : 0) | (f->has_debug ? WIRE_HAS_DEBUG : 0);
+			(f->stripped ? WIRE_STRIPPED : 0) | (f->has_debug ? WIRE_HAS_DEBUG : 0) |
+			(f->is_static ? WIRE_STATIC : 0);
 	fixed.file = (struct wire_file){
 		.gnu_build_id = answer_text(a, f->gnu_build_id, WIRE_BUILD_ID_MAX),
 		.go_build_id = answer_text(a, f->go_build_id, WIRE_BUILD_ID_MAX),
 		.htlhash = answer_text(a, f->htlhash, WIRE_BUILD_ID_MAX),
 		.debug_link = answer_text(a, f->debug_link, WIRE_BUILD_ID_MAX),
 		.error = answer_text(a, f->error, WIRE_ERROR_MAX),
+		.compiler = answer_text(a, f->compiler, WIRE_ERROR_MAX),
 	};
 	memcpy(fixed.segments, f->segments, f->n_segments * sizeof(f->segments[0]));
 	answer_emit(a, &fixed, sizeof(fixed.file) + f->n_segments * sizeof(f->segments[0]));

@@ -91,16 +91,18 @@ static int decode_file(const struct wire_answer *h, const char *buf, size_t n, s
 	    !area_get(&a, f.go_build_id, WIRE_BUILD_ID_MAX, &out->go_build_id) ||
 	    !area_get(&a, f.htlhash, WIRE_BUILD_ID_MAX, &out->htlhash) ||
 	    !area_get(&a, f.debug_link, WIRE_BUILD_ID_MAX, &out->debug_link) ||
-	    !area_get(&a, f.error, WIRE_ERROR_MAX, &out->error))
+	    !area_get(&a, f.error, WIRE_ERROR_MAX, &out->error) ||
+	    !area_get(&a, f.compiler, WIRE_ERROR_MAX, &out->compiler))
 		return -EBADMSG;
 	if (!hex_text(out->gnu_build_id) || !hex_text(out->htlhash) || !plain_text(out->go_build_id) ||
-	    !plain_text(out->error) || !link_is_safe(out->debug_link))
+	    !plain_text(out->error) || !plain_text(out->compiler) || !link_is_safe(out->debug_link))
 		return -EBADMSG;
 	out->n_segments = h->n;
 	out->is_elf = h->flags & WIRE_IS_ELF;
 	out->want_debug = h->flags & WIRE_WANT_DEBUG;
 	out->has_debug = h->flags & WIRE_HAS_DEBUG;
 	out->stripped = h->flags & WIRE_STRIPPED;
+	out->is_static = h->flags & WIRE_STATIC;
 	out->debug_link_crc = (uint32_t)h->value;
 	return 0;
 }

@@ -143,6 +143,8 @@ static void read_phdrs(struct elf_file *e, const struct header *h)
 			read_notes(e, p.p_offset, p.p_filesz, p.p_align);
 		else if (p.p_type == PT_DYNAMIC)
 			e->dynamic = (struct elf_part){ .offset = p.p_offset, .size = p.p_filesz };
+		e->has_dynamic |= p.p_type == PT_DYNAMIC;
+		e->has_interp |= p.p_type == PT_INTERP;
 	}
 	free(table);
 }
@@ -177,6 +179,17 @@ static struct elf_part part_of(const struct elf_file *e, const Elf64_Shdr *s)
 				  !!(s->sh_flags & SHF_COMPRESSED) };
 }
 
+/* True: one of those where compilers sign. */
+static bool take_signature(struct elf_file *e, const struct elf_part *part, const char *name)
+{
+	struct elf_part *to = !strcmp(name, ".comment") ? &e->comment : !strcmp(name, ".rodata") ? &e->rodata :
+			      !strcmp(name, ".data") ? &e->data : !strcmp(name, ".go.buildinfo") ? &e->go_buildinfo : NULL;
+
+	if (to && !to->size)
+		*to = *part;
+	return to != NULL;
+}
+
 static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Shdr *link, const char *name)
 {
 	struct elf_part part = part_of(e, s);
@@ -195,7 +208,7 @@ static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Sh
 		e->debugdata = part;
 	} else if (!strcmp(name, ".gnu_debuglink")) {
 		read_debug_link(e, part.offset, part.size);
-	} else if (!strncmp(name, ".debug_", 7)) {
+	} else if (!take_signature(e, &part, name) && !strncmp(name, ".debug_", 7)) {
 		for (int i = 0; i < ELF_DEBUG_PARTS; i++)
 			if (!strcmp(name, debug_names[i]) && !e->debug[i].size)
 				e->debug[i] = part;

@@ -45,6 +45,8 @@ struct elf_file {
 	struct elf_text	 text[ELF_MAX_TEXT];
 	bool		 has_sections;
 	struct elf_part	 symtab, strtab, dynsym, dynstr, debugdata, dynamic;
+	struct elf_part	 comment, rodata, data, go_buildinfo;	/* where compilers sign */
+	bool		 has_interp, has_dynamic;
 	struct elf_part	 debug[ELF_DEBUG_PARTS];
 	char		 gnu_build_id[129];	/* hex, "" absent */
 	char		 go_build_id[WIRE_BUILD_ID_MAX];

@@ -33,6 +33,9 @@ static void fill_answer(struct inspection *f, bool hashed, int err, const char *
 	a->debug_link = e->debug_link[0] ? e->debug_link : NULL;
 	a->debug_link_crc = e->debug_link_crc;
 	a->stripped = !e->symtab.size;
+	a->is_static = !e->has_dynamic;
+	compiler_detect(e, f->compiler);
+	a->compiler = f->compiler[0] ? f->compiler : NULL;
 	a->want_debug = a->stripped && (a->gnu_build_id || a->debug_link);
 	a->n_segments = e->n_segments;
 	memcpy(a->segments, e->segments, e->n_segments * sizeof(e->segments[0]));

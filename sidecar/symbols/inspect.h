@@ -6,6 +6,7 @@
 #ifndef RINGSIDE_SYMBOLS_INSPECT_H
 #define RINGSIDE_SYMBOLS_INSPECT_H
 
+#include "sidecar/symbols/compiler.h"
 #include "sidecar/symbols/elf_file.h"
 
 #define INSPECT_BATCH 16u
@@ -14,7 +15,7 @@ struct inspection {
 	struct source	  src;		/* in */
 	struct sym_answer answer;	/* out; strings point into elf and here */
 	struct elf_file	  elf;
-	char		  htlhash[33];
+	char		  htlhash[33], compiler[COMPILER_MAX];
 	uint8_t		  head[4096], tail[4096];
 };
 /* src of each is a descriptor. */

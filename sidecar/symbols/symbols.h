@@ -101,6 +101,8 @@ struct sym_answer {			/* points into the caller's buffer */
 	bool		 want_debug;	/* no .symtab here: a separate debug file would help */
 	bool		 has_debug;	/* a separate debug file is in use */
 	bool		 stripped;
+	bool		 is_static;	/* no PT_DYNAMIC */
+	const char	*compiler;	/* `GCC 12.2.0`, `Go 1.22.1`; NULL unknown */
 	const char	*error;		/* why it could not be read; NULL */
 	uint32_t	 n_segments;
 	struct sym_segment segments[SYM_MAX_SEGMENTS];	/* PT_LOAD */

@@ -69,6 +69,7 @@ static_assert(sizeof(struct wire_request) == 24, "request");
 #define WIRE_KPTR 32u		/* NAMES: kernel addresses are hidden */
 #define WIRE_URING 64u		/* INFO */
 #define WIRE_OWN_UID 128u	/* INFO */
+#define WIRE_STATIC 512u		/* FILE: nothing in it for a dynamic linker */
 #define WIRE_BUSY 256u		/* INFO: value is the request that is being served, not the oldest one */
 
 struct wire_answer {
@@ -85,7 +86,7 @@ static_assert(sizeof(struct wire_answer) == 32, "answer");
 /* FILE: wire_answer, wire_file, n times sym_segment, strings.  Offsets into the string area, 0 absent. */
 struct wire_file {
 	uint32_t gnu_build_id, go_build_id, htlhash, debug_link, error;
-	uint32_t pad0;
+	uint32_t compiler;
 };
 static_assert(sizeof(struct wire_file) == 24, "file");
 
