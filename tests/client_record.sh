@@ -78,7 +78,7 @@ rm -f "$RINGSIDE_RING"*
 pids="$pids $!"
 soon ready "$dir/maker"
 start with_sigint "$ringside" record -o "$dir/i.folded"
-sleep 1
+sleep 3
 kill -INT "$started"
 ended 130 "record until Ctrl-C"
 grep -q '^worker;.*burn [0-9]' "$dir/i.folded" || fail "nothing kept after Ctrl-C"
