@@ -16,6 +16,7 @@
 #include <sys/random.h>
 
 #include "shm/ring_atomic.h"
+#include "shm/ring_testpoint.h"
 #include "shm/writer_state.h"
 
 /* --- hash: not for the file, only for the private index ----------------------------- */
@@ -62,8 +63,11 @@ static void start_half(struct dict *d, uint32_t half, uint32_t generation)
 	d->current = half;
 	d->word = generation << 8 | half;
 	d->full = false;
+	RING_TESTPOINT("recycle.before");
 	ring_relaxed_store(words, (uint64_t)RING_D_HALF << 32);
+	RING_TESTPOINT("recycle.word0");
 	ring_relaxed_store(words + 1, (uint64_t)generation);
+	RING_TESTPOINT("recycle.word1");
 	memset(d->index, 0, ((size_t)d->index_mask + 1) * sizeof(*d->index));
 	d->index_used = 0;
 }
@@ -99,8 +103,11 @@ static void show_meta(struct ring_writer *w, uint32_t half)
 	const struct dict_half *h = &w->dict.half[half];
 
 	ring_relaxed_store(&m->generation, h->generation);
+	RING_TESTPOINT("meta.generation");
 	ring_relaxed_store(&m->used, h->used);
+	RING_TESTPOINT("meta.used");
 	ring_relaxed_store(&m->last_ref_block, h->last_ref);
+	RING_TESTPOINT("meta.last_ref");
 }
 
 static bool half_dead(const struct ring_writer *w, const struct dict_half *h)
@@ -180,9 +187,13 @@ static uint32_t append(struct dict *d, uint32_t kind, const void *data, uint32_t
 		ring_relaxed_store(words + need / 8 - 2, 0);
 		ring_relaxed_store(words + need / 8 - 1, 0);
 	}
+	RING_TESTPOINT("intern.before");
 	ring_copy_in(words + 2, data, len);
+	RING_TESTPOINT("intern.payload");
 	ring_relaxed_store(words + 1, (uint64_t)h->generation);
+	RING_TESTPOINT("intern.word1");
 	ring_relaxed_store(words, len | (uint64_t)kind << 32);
+	RING_TESTPOINT("intern.word0");
 	h->used += need;
 	return (uint32_t)(at / RING_ALIGN);
 }

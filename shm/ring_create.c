@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "shm/ring_atomic.h"
+#include "shm/ring_testpoint.h"
 #include "shm/ring_time.h"
 #include "shm/writer_state.h"
 
@@ -141,8 +142,10 @@ static uint64_t free_bytes(const struct ring_writer *w)
 static int allocate_or_free(struct ring_writer *w, struct ring_predecessor *old,
 			    const struct geometry *g)
 {
-	int err = allocate(w->fd, g->file_bytes);
+	int err;
 
+	RING_TESTPOINT("create.empty");
+	err = allocate(w->fd, g->file_bytes);
 	if (err == -ENOSPC) {
 		ring_prev_remove(w);
 		err = allocate(w->fd, g->file_bytes);
@@ -172,7 +175,9 @@ static int open_temp(struct ring_writer *w)
 {
 	/* We hold RING.lock: a file of this name is left over from a crash, or
 	 * planted. */
+	RING_TESTPOINT("create.predecessor");
 	unlinkat(w->dirfd, w->temp_name, 0);
+	RING_TESTPOINT("create.no_temp");
 	w->fd = openat(w->dirfd, w->temp_name,
 		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (w->fd < 0)
@@ -189,6 +194,7 @@ static int lock_ring(struct ring_writer *w)
 {
 	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
+	RING_TESTPOINT("create.allocated");
 	if (fcntl(w->fd, F_OFD_SETLK, &fl))
 		return ring_fail(
 			-errno, "lock: on %s: %s; use a file system with open-file locks",
@@ -251,6 +257,7 @@ static void format(struct ring_writer *w, const struct geometry *g,
 	h->block_shift = g->shift;
 	h->nblocks = g->nblocks;
 	h->max_payload = 1u << (g->shift - 2);
+	RING_TESTPOINT("create.half_formatted");
 	h->data_off = RING_DATA_OFF;
 	h->data_bytes = g->data_bytes;
 	h->dict_off = RING_DATA_OFF + g->data_bytes;
@@ -337,17 +344,20 @@ static int install(struct ring_writer *w, struct ring_predecessor *old, uint64_t
 {
 	if (old->fd >= 0)
 		ring_prev_keep(w, old);
+	RING_TESTPOINT("rename.before");
 	if (renameat(w->dirfd, w->temp_name, w->dirfd, w->name))
 		return ring_fail(
 			-errno,
 			"create: on %s: rename into place: %s; remove what stands there",
 			w->name, strerror(errno));
 	w->renamed = true;
+	RING_TESTPOINT("rename.after");
 	if (old->fd < 0) { /* somebody removed the ring, but not what was before it */
 		w->prev_deadline = boot_ns + PREV_CRASHED_NS;
 		return 0;
 	}
 	ring_supersede(old);
+	RING_TESTPOINT("supersede.after");
 	w->prev_deadline = boot_ns + (old->closed ? PREV_CLOSED_NS : PREV_CRASHED_NS);
 	return 0;
 }
@@ -384,10 +394,15 @@ static int build(struct ring_writer *w, const struct ring_writer_options *o,
 		return err;
 	w->seq = old->final_seq + 1;
 	w->incarnation = old->incarnation + 1;
+	RING_TESTPOINT("create.mapped");
 	format(w, g, old, boot_ns);
+	RING_TESTPOINT("create.formatted");
 	first_records(w, old->fd >= 0, boot_ns);
+	RING_TESTPOINT("create.stateless");
 	ring_state_store(&w->hdr->state, RING_LIVE);
+	RING_TESTPOINT("create.without_magic");
 	ring_magic_store(w->hdr->magic, RING_MAGIC);
+	RING_TESTPOINT("create.whole");
 	if ((err = give_away(w, o)))
 		return err;
 	return install(w, old, boot_ns);
@@ -429,8 +444,10 @@ void ring_writer_close(struct ring_writer *w, bool clean)
 		return;
 	if (w->renamed) {
 		ring_writer_publish(w);
+		RING_TESTPOINT("close.published");
 		if (clean)
 			ring_state_store(&w->hdr->state, RING_CLOSED);
+		RING_TESTPOINT("close.stated");
 	} else if (w->fd >= 0) {
 		unlinkat(w->dirfd, w->temp_name, 0);
 	}

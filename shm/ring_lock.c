@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shm/ring_testpoint.h"
 #include "shm/writer_state.h"
 
 static _Thread_local char error_text[768];
@@ -56,6 +57,7 @@ static int write_pid(int fd)
 	char buf[32];
 	int n = snprintf(buf, sizeof(buf), "%ld\n", (long)getpid());
 
+	RING_TESTPOINT("lock.taken");
 	if (ftruncate(fd, 0) || pwrite(fd, buf, (size_t)n, 0) != n)
 		return -errno;
 	return 0;
@@ -78,6 +80,7 @@ static int lock_once(struct ring_writer *w)
 		return unlinkat(w->dirfd, w->lock_name, 0) && errno != ENOENT ? -errno
 									      : 0;
 	}
+	RING_TESTPOINT("lock.opened");
 	if (fcntl(fd, F_OFD_SETLK, &fl)) {
 		int err = errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "shm/ring_atomic.h"
+#include "shm/ring_testpoint.h"
 #include "shm/writer_state.h"
 
 /* Geometry of a file that is a ring of ours; anything inconsistent is not. */
@@ -194,12 +195,17 @@ void ring_punch(const struct ring_predecessor *p)
 {
 	uint64_t intent = UINT64_MAX / 2 >> RING_MAX_SHIFT;
 
+	RING_TESTPOINT("punch.before");
 	ring_supersede(p);
+	RING_TESTPOINT("punch.superseded");
 	write_at(p->fd, offsetof(struct ring_header, intent), &intent, sizeof(intent));
+	RING_TESTPOINT("punch.announced");
 	fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->data_off,
 		  (off_t)p->data_bytes);
+	RING_TESTPOINT("punch.data");
 	fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->dict_off,
 		  (off_t)p->dict_bytes);
+	RING_TESTPOINT("punch.dictionary");
 }
 
 /* Whatever PATH.prev is: freed when it is a ring of ours, and gone. */
@@ -216,7 +222,9 @@ void ring_prev_remove(struct ring_writer *w)
 			ring_punch(&p);
 		close(fd);
 	}
+	RING_TESTPOINT("prev.before");
 	unlinkat(w->dirfd, w->prev_name, 0);
+	RING_TESTPOINT("prev.unlinked");
 	if (w->prev_fd >= 0) {		/* the link may have failed, or been moved away */
 		if (load(w->prev_fd, &p))
 			ring_punch(&p);

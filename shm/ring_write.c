@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "shm/ring_atomic.h"
+#include "shm/ring_testpoint.h"
 #include "shm/ring_time.h"
 #include "shm/writer_state.h"
 
@@ -46,9 +47,13 @@ static void write_block_header(struct ring_writer *w)
 	};
 	uint64_t *words = words_at(w, w->pos);
 
+	RING_TESTPOINT("block.announced");
 	ring_copy_in(words + 2, &b, sizeof(b));
+	RING_TESTPOINT("block.payload");
 	ring_relaxed_store(words + 1, 0);
+	RING_TESTPOINT("block.word1");
 	ring_relaxed_store(words, ring_word0(sizeof(b), RING_T_BLOCK, 0));
+	RING_TESTPOINT("block.word0");
 	w->pos += RING_RECORD_BYTES(sizeof(b));
 	w->block_end = (w->block + 1) << w->shift;
 	w->process_bytes = 0;
@@ -70,13 +75,17 @@ void ring_next_block(struct ring_writer *w)
 
 	if (left) {
 		words = words_at(w, w->pos);
+		RING_TESTPOINT("pad.before");
 		ring_relaxed_store(words + 1, 0);
+		RING_TESTPOINT("pad.word1");
 		ring_relaxed_store(words, ring_word0((uint32_t)left - 16, RING_T_PAD, 0));
+		RING_TESTPOINT("pad.word0");
 	}
 	w->pos = w->block_end;
 	if (w->pos - w->published >= (w->data_mask + 1) / 2)
 		ring_writer_publish(w);
 	w->block++;
+	RING_TESTPOINT("block.unannounced");
 	ring_announce(&w->hdr->intent, w->block);
 	write_block_header(w);
 }
@@ -116,8 +125,11 @@ static inline int reserve(struct ring_writer *w, uint32_t len, uint64_t **words)
 static inline void commit(struct ring_writer *w, uint64_t *words, uint16_t type,
 			  uint16_t flags, uint32_t len)
 {
+	RING_TESTPOINT("commit.payload");
 	ring_relaxed_store(words + 1, ring_word1((uint32_t)w->seq, 0));
+	RING_TESTPOINT("commit.word1");
 	ring_relaxed_store(words, ring_word0(len, type, flags));
+	RING_TESTPOINT("commit.word0");
 	w->seq++;
 	w->pos += RING_RECORD_BYTES(len);
 }
@@ -145,6 +157,7 @@ int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *p
 
 	if (err)
 		return err;
+	RING_TESTPOINT("put.reserved");
 	ring_copy_in(words + 2, payload, len);
 	commit(w, words, type, flags, len);
 	if (stamp)
@@ -170,7 +183,9 @@ static void wake_readers(struct ring_writer *w)
 void ring_writer_publish(struct ring_writer *w)
 {
 	if (w->pos != w->published) {
+		RING_TESTPOINT("publish.before");
 		ring_publish(&w->hdr->tail, w->pos);
+		RING_TESTPOINT("publish.after");
 		w->published = w->pos;
 		w->wake_owed = true;
 	}
@@ -180,6 +195,7 @@ void ring_writer_publish(struct ring_writer *w)
 void ring_writer_heartbeat(struct ring_writer *w, uint64_t boot_ns)
 {
 	ring_relaxed_store(&w->hdr->heartbeat, boot_ns);
+	RING_TESTPOINT("heartbeat.stored");
 	wake_readers(w);
 	if (w->prev_deadline && boot_ns >= w->prev_deadline)
 		ring_prev_remove(w);
@@ -191,15 +207,20 @@ void ring_writer_anchor(struct ring_writer *w, const struct ring_anchor *a)
 	uint64_t stamp = ++w->anchor_stamp;
 	struct ring_anchor_slot *s = &w->hdr->anchors[stamp % RING_ANCHORS];
 
+	RING_TESTPOINT("anchor.before");
 	ring_slot_begin(&s->stamp);
+	RING_TESTPOINT("anchor.begun");
 	ring_relaxed_store(&s->boot_ns, a->boot_ns);
 	ring_relaxed_store(&s->real_ns, a->real_ns);
 	ring_relaxed_store(&s->offset_ns, a->offset_ns);
+	RING_TESTPOINT("anchor.half");
 	ring_relaxed_store(&s->bound_ns, a->bound_ns);
 	ring_relaxed_store(&s->clock_epoch, a->clock_epoch);
 	ring_relaxed_store(&s->source, a->source);
 	ring_relaxed_store(&s->taken_boot_ns, a->taken_boot_ns);
+	RING_TESTPOINT("anchor.fields");
 	ring_slot_end(&s->stamp, stamp);
+	RING_TESTPOINT("anchor.ended");
 }
 
 void ring_writer_lost_total(struct ring_writer *w, uint32_t cause, uint64_t total)

@@ -7,6 +7,7 @@
 
 #include "shm/ring_atomic.h"
 #include "shm/ring_crc.h"
+#include "shm/ring_testpoint.h"
 #include "shm/writer_state.h"
 
 #define ROWS_BYTES	(RING_STATUS_BYTES - sizeof(struct ring_status_head))
@@ -57,8 +58,12 @@ void ring_status_end(struct ring_writer *w)
 	struct ring_status_head *head = (struct ring_status_head *)(void *)slot;
 
 	ring_slot_begin(&head->stamp);
+	RING_TESTPOINT("status.begun");
 	ring_relaxed_store(&head->length, w->rows_used);
 	ring_relaxed_store(&head->crc, ring_crc32c(w->rows, w->rows_used));
+	RING_TESTPOINT("status.head");
 	ring_copy_in(slot + sizeof(*head), w->rows, w->rows_used);
+	RING_TESTPOINT("status.rows");
 	ring_slot_end(&head->stamp, stamp);
+	RING_TESTPOINT("status.ended");
 }
