@@ -118,7 +118,7 @@ def row_slow_reader(b, a):
     with Group() as load, Group() as own, Group() as reader:
         w1 = b.w1(load, "--seconds", 5)
         b.ringside(own, 4000, "--scope", "pid:%d" % w1.pid, "--ring-size", "256K")
-        r = b.reader(reader, "--pause", 1000)
+        r = b.reader(reader, "--pause", 1500)
         time.sleep(4)
         seen = finish(r)
     silent = abs(seen["gaps"] - seen["lapped"])
@@ -200,15 +200,20 @@ def first_ringside(b, target):
 
 def first_perf(b, target):
     have_perf()
-    with Group() as load, Group() as own:
-        pid = target(load)
-        time.sleep(0.2)
-        start = time.clock_gettime(time.CLOCK_MONOTONIC)
-        p = b.perf(own, 99, "-p", pid)
-        time.sleep(1.5)
-        p.send_signal(signal.SIGINT)
-        p.wait()
-        return b.perf_samples()[1] - start
+    for wait in (1, 3, 6):			# a busy machine needs longer to start it
+        with Group() as load, Group() as own:
+            pid = target(load)
+            time.sleep(0.2)
+            start = time.clock_gettime(time.CLOCK_MONOTONIC)
+            p = b.perf(own, 99, "-p", pid)
+            time.sleep(wait)
+            p.send_signal(signal.SIGINT)
+            p.wait()
+            try:
+                return b.perf_samples()[1] - start
+            except Skip as why:
+                last = why
+    raise last
 
 
 def row_first(b, a):
