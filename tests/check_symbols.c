@@ -218,6 +218,37 @@ START_TEST(arm64_mapping_symbols_name_nothing)
 }
 END_TEST
 
+static const char *const stubs[] = { "plt-lazy", "plt-sec", "plt-now", "plt-lld", "plt-arm64", "plt-bti" };
+
+START_TEST(stubs_are_called_after_their_targets)
+{
+	char list[64], want[128], name[100];
+	unsigned long long addr;
+	int seen = 0;
+	FILE *f;
+
+	snprintf(list, sizeof(list), "%s.plt", stubs[_i]);
+	if (!fixture_have(list))
+		return;
+	f = fopen(fixture_path(list), "r");
+	ck_assert_ptr_nonnull(f);
+	named_open(&n, stubs[_i], NULL);
+	while (fscanf(f, "%llx %99s", &addr, name) == 2) {
+		if (!strncmp(name, "*ABS*", 5))
+			continue;
+		snprintf(want, sizeof(want), "%s@plt", name);
+		ck_assert_str_eq(name_at(addr), want);
+		ck_assert_str_eq(name_at(addr + 4), want);
+		ck_assert_uint_eq(n.got.names[0].offset, 4);
+		ck_assert_str_eq(n.got.names[0].system_name, name);
+		seen++;
+	}
+	fclose(f);
+	ck_assert_int_ge(seen, 4);
+	named_close(&n);
+}
+END_TEST
+
 /* --- lines and inlined functions --- */
 
 /* Some address of fix_caller lies in the code of fix_inlined. */
@@ -409,6 +440,7 @@ static Suite *suite(void)
 	tcase_add_test(t, file_without_sections_has_its_dynamic_names);
 	tcase_add_loop_test(t, symbols_made_by_hand, 0, ROWS(by_hand));
 	tcase_add_test(t, arm64_mapping_symbols_name_nothing);
+	tcase_add_loop_test(t, stubs_are_called_after_their_targets, 0, ROWS(stubs));
 	tcase_add_test(t, dwarf_gives_lines_and_inlined_functions);
 	tcase_add_test(t, dwarf_over_its_cap_costs_lines_not_names);
 	tcase_add_loop_test(t, build_ids_of_any_length, 0, ROWS(ids));

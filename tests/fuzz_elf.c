@@ -43,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		symbols_file_to_vaddr(f->answer.segments, f->answer.n_segments, at, &vaddr);
 	symbol_builder_add(b, &f->elf, &f->elf.symtab, &f->elf.strtab, &f->elf);
 	symbol_builder_add(b, &f->elf, &f->elf.dynsym, &f->elf.dynstr, &f->elf);
+	symbol_builder_add_plt(b, &f->elf);
 	if (f->elf.debugdata.size)
 		mini_debug_add(b, &f->elf);
 	symbol_builder_finish(b, &t);

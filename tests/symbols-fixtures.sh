@@ -142,6 +142,26 @@ if command -v aarch64-linux-gnu-gcc >/dev/null; then
 	aarch64-linux-gnu-gcc $flags -nostdlib -shared -fPIC code.c -o arm64 2>link.log &&
 		aarch64-linux-gnu-nm arm64 >arm64.nm || rm -f arm64
 fi
+# Stubs: lazy, with landing pads, bound at start.  What objdump calls them is in NAME.plt.
+cat >calls.c <<'C'
+#include <stdlib.h>
+int cmp(const void *, const void *);
+void *fix_calls(int n) { free(malloc(n)); qsort(calloc(n, 4), n, 4, cmp); return realloc((void *)abort, getenv("x") != 0); }
+C
+stubs() {
+	out=$1 compiler=$2 dump=$3
+	shift 3
+	$compiler -O1 -shared -fPIC -nostdlib calls.c -o "$out" "$@" 2>link.log || { rm -f "$out"; return 0; }
+	$dump -d -j .plt -j .plt.sec -j .plt.got "$out" 2>link.log | sed -n 's/^\([0-9a-f]*\) <\(.*\)@plt>:$/\1 \2/p' >"$out.plt"
+}
+stubs plt-lazy "$cc" objdump -fcf-protection=none -Wl,-z,lazy
+stubs plt-sec "$cc" objdump -fcf-protection=full -Wl,-z,ibtplt
+stubs plt-now "$cc" objdump -fcf-protection=none -Wl,-z,now
+[ -z "$lld" ] || stubs plt-lld "$cc -B./bin" objdump -fuse-ld=lld
+if command -v aarch64-linux-gnu-gcc >/dev/null; then
+	stubs plt-arm64 aarch64-linux-gnu-gcc aarch64-linux-gnu-objdump
+	stubs plt-bti aarch64-linux-gnu-gcc aarch64-linux-gnu-objdump -mbranch-protection=standard -Wl,-z,force-bti
+fi
 # First 16 bytes of SHA-256(first 4 KiB, last 4 KiB, big-endian length).
 htlhash() {
 	n=$(wc -c <"$1")

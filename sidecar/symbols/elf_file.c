@@ -190,6 +190,21 @@ static bool take_signature(struct elf_file *e, const struct elf_part *part, cons
 	return to != NULL;
 }
 
+/* Stubs and what binds them. */
+static void take_plt(struct elf_file *e, const struct elf_part *part, uint32_t type, const char *name)
+{
+	if (type == SHT_RELA && !strcmp(name, ".rela.plt"))
+		e->rela_plt = *part;
+	else if (type == SHT_RELA && !strcmp(name, ".rela.dyn"))
+		e->rela_dyn = *part;
+	else if (type == SHT_PROGBITS && !strcmp(name, ".plt"))
+		e->plt[ELF_PLT] = *part;
+	else if (type == SHT_PROGBITS && !strcmp(name, ".plt.sec"))
+		e->plt[ELF_PLT_SEC] = *part;
+	else if (type == SHT_PROGBITS && !strcmp(name, ".plt.got"))
+		e->plt[ELF_PLT_GOT] = *part;
+}
+
 static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Shdr *link, const char *name)
 {
 	struct elf_part part = part_of(e, s);
@@ -204,6 +219,8 @@ static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Sh
 		e->dynstr = part_of(e, link);
 	} else if (s->sh_type == SHT_NOTE) {
 		read_notes(e, part.offset, part.size, s->sh_addralign);
+	} else if (!strncmp(name, ".plt", 4) || !strncmp(name, ".rela.", 6)) {
+		take_plt(e, &part, s->sh_type, name);
 	} else if (!strcmp(name, ".gnu_debugdata")) {
 		e->debugdata = part;
 	} else if (!strcmp(name, ".gnu_debuglink")) {

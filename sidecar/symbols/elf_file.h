@@ -35,6 +35,8 @@ enum elf_debug_part {
 };
 const char *elf_debug_part_name(enum elf_debug_part i);
 
+enum { ELF_PLT, ELF_PLT_SEC, ELF_PLT_GOT, ELF_PLT_PARTS };
+
 struct elf_file {
 	struct source	 src;
 	bool		 is64;
@@ -47,6 +49,7 @@ struct elf_file {
 	struct elf_part	 symtab, strtab, dynsym, dynstr, debugdata, dynamic;
 	struct elf_part	 comment, rodata, data, go_buildinfo;	/* where compilers sign */
 	bool		 has_interp, has_dynamic;
+	struct elf_part	 rela_plt, rela_dyn, plt[ELF_PLT_PARTS];
 	struct elf_part	 debug[ELF_DEBUG_PARTS];
 	char		 gnu_build_id[129];	/* hex, "" absent */
 	char		 go_build_id[WIRE_BUILD_ID_MAX];

@@ -38,6 +38,7 @@ static void add_tables(struct symbol_builder *b, const struct elf_file *e, const
 {
 	if (debug && debug->symtab.size)
 		symbol_builder_add(b, debug, &debug->symtab, &debug->strtab, e);
+	symbol_builder_add_plt(b, e);
 	if (e->symtab.size) {
 		symbol_builder_add(b, e, &e->symtab, &e->strtab, e);
 		return;
@@ -111,6 +112,19 @@ static void spell(struct sym_name *n, const char *raw, struct spelled *room, uin
 	n->system_name = how == DEMANGLED_NOT ? NULL : raw;
 }
 
+/* A stub is called after its target. */
+static void spell_stub(struct sym_name *n, const char *raw, struct spelled *room)
+{
+	size_t len;
+
+	if (n->function == raw)
+		snprintf(room->text, sizeof(room->text), "%s", raw);
+	len = strnlen(room->text, sizeof(room->text) - sizeof("@plt"));
+	memcpy(room->text + len, "@plt", sizeof("@plt"));
+	n->function = room->text;
+	n->system_name = n->system_name ? n->system_name : raw;
+}
+
 /* Levels from DWARF; the outermost takes the symbol table's name, which tells clones apart. */
 static uint32_t spell_levels(struct dwarf_lines *lines, uint64_t addr, uint8_t type, struct sym_name *out,
 			     struct spelled *rooms)
@@ -148,6 +162,8 @@ void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *
 
 		if (symbol_table_find(f->table, addr[i], &s)) {
 			spell(outer, s.name, &rooms[count - 1], type);
+			if (s.plt)
+				spell_stub(outer, s.name, &rooms[count - 1]);
 			outer->offset = addr[i] - s.start;
 		}
 		answer_names_add(a, levels, count);

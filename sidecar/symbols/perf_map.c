@@ -216,7 +216,7 @@ bool perf_map_find(struct perf_map *m, uint64_t addr, struct symbol *out)
 	}
 	if (!best)
 		return false;
-	*out = (struct symbol){ best->start, best->start + best->size, m->names + best->name };
+	*out = (struct symbol){ .start = best->start, .end = best->start + best->size, .name = m->names + best->name };
 	return true;
 }
 

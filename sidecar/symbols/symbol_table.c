@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sidecar/symbols/plt.h"
 #include "sidecar/symbols/symbol_table.h"
 
 #define TABLE_PARTS 4u
@@ -30,6 +31,7 @@ struct symbol_table {
 	uint32_t     *size, *name;
 	size_t	      bytes;
 	struct names  names[TABLE_PARTS];
+	struct elf_text plt[ELF_PLT_PARTS];	/* symbols in there are stubs */
 };
 
 struct candidate {
@@ -44,6 +46,7 @@ struct symbol_builder {
 	uint32_t	  n_names;
 	uint32_t	  names_size;
 	struct names	  names[TABLE_PARTS];
+	struct elf_text	  plt[ELF_PLT_PARTS];
 };
 
 int symbol_builder_create(struct symbol_builder **out)
@@ -189,6 +192,32 @@ int symbol_builder_add(struct symbol_builder *b, const struct elf_file *from, co
 	return err == -ENOMEM ? err : 0;
 }
 
+struct stubs { struct symbol_builder *b; const struct names *names; };
+
+static int take_stub(void *arg, uint64_t addr, uint32_t size, uint32_t name)
+{
+	const struct stubs *s = arg;
+	struct candidate c = { .addr = addr, .size = size, .rank = RANK_LABEL };
+
+	if (name >= s->names->size || !s->names->bytes[name])
+		return 0;
+	c.name = s->names->base + name;
+	return s->b->n == TABLE_MAX_SYMBOLS ? -E2BIG : builder_push(s->b, &c);
+}
+
+int symbol_builder_add_plt(struct symbol_builder *b, const struct elf_file *e)
+{
+	struct stubs stubs = { .b = b };
+
+	for (unsigned int i = 0; i < ELF_PLT_PARTS; i++)
+		b->plt[i] = (struct elf_text){ e->plt[i].addr, e->plt[i].addr + e->plt[i].size };
+	if (!e->dynstr.size || !(e->rela_plt.size + e->rela_dyn.size) ||
+	    !(e->plt[ELF_PLT].size + e->plt[ELF_PLT_SEC].size + e->plt[ELF_PLT_GOT].size))
+		return 0;
+	stubs.names = builder_add_names(b, &e->src, &e->dynstr);
+	return stubs.names ? plt_walk(e, take_stub, &stubs) : -ENOMEM;
+}
+
 static const char *builder_name(const struct symbol_builder *b, uint32_t name)
 {
 	uint32_t i = b->n_names - 1;
@@ -329,6 +358,7 @@ int symbol_builder_finish(struct symbol_builder *b, struct symbol_table **out)
 	if (err)
 		goto out;
 	table_fill(t, b);
+	memcpy(t->plt, b->plt, sizeof(t->plt));
 	table_take_names(t, b);
 	*out = t;
 	t = NULL;
@@ -382,6 +412,14 @@ static const char *table_name(const struct symbol_table *t, uint32_t name)
 	return buf[0] ? buf : NULL;
 }
 
+static bool is_stub(const struct symbol_table *t, uint64_t addr)
+{
+	for (unsigned int i = 0; i < ELF_PLT_PARTS; i++)
+		if (addr >= t->plt[i].start && addr < t->plt[i].end)
+			return true;
+	return false;
+}
+
 bool symbol_table_find(struct symbol_table *t, uint64_t addr, struct symbol *out)
 {
 	uint32_t i;
@@ -393,7 +431,8 @@ bool symbol_table_find(struct symbol_table *t, uint64_t addr, struct symbol *out
 		uint64_t start = table_addr(t, i);
 
 		if (addr - start < t->size[i]) {
-			*out = (struct symbol){ start, start + t->size[i], table_name(t, t->name[i]) };
+			*out = (struct symbol){ start, start + t->size[i], table_name(t, t->name[i]),
+						is_stub(t, start) };
 			return out->name;
 		}
 		if (!i)

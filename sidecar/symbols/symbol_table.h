@@ -23,10 +23,16 @@ void	symbol_builder_destroy(struct symbol_builder *b);
  */
 int	symbol_builder_add(struct symbol_builder *b, const struct elf_file *from, const struct elf_part *syms,
 			   const struct elf_part *strs, const struct elf_file *text);
+/* Stubs of the file, by the names of what they call. */
+int	symbol_builder_add_plt(struct symbol_builder *b, const struct elf_file *e);
 /* The builder is spent either way.  -ENOENT: no symbols. */
 int	symbol_builder_finish(struct symbol_builder *b, struct symbol_table **out);
 
-struct symbol { uint64_t start, end; const char *name; };
+struct symbol {
+	uint64_t    start, end;
+	const char *name;
+	bool	    plt;	/* a stub that calls name */
+};
 /* name is valid until the next lookup in any table; bounded by WIRE_NAME_MAX. */
 bool	symbol_table_find(struct symbol_table *t, uint64_t addr, struct symbol *out);
 size_t	symbol_table_bytes(const struct symbol_table *t);

@@ -22,6 +22,7 @@
 #define WORKER_TELL_BYTES 65536u	/* heap is told again when it has changed by that much */
 #define WORKER_TIDY_NS 1000000000ull
 #define WORKER_TRANSIENT (512ull << 20)	/* address space for what is being unpacked */
+#define WORKER_FAIR_NS 10000000ull	/* what is slow gets its turn at least that often */
 #define WORKER_TAKE_MAX 512u		/* requests taken from the socket before they are served */
 
 struct worker {
@@ -29,6 +30,7 @@ struct worker {
 	struct service	    service;
 	struct pending_list quick, slow;
 	uint32_t	    info_flags;
+	uint64_t	    slow_ns;	/* when something slow was worked on last */
 	uint64_t	    told;
 	uint64_t	    tidied_ns;
 	size_t		    held;	/* table bytes when memory was trimmed last */
@@ -121,6 +123,8 @@ static void serve_quick(struct worker *w)
 	struct pending *p = pending_pop(&w->quick);
 
 	if (must_wait(w, p->h.file_id) || service_is_slow(&w->service, p)) {
+		if (!w->slow.n)
+			w->slow_ns = names_now();
 		pending_push(&w->slow, p);
 	} else if (p->h.kind == WIRE_ADD_FILE) {
 		serve_files(w, p);
@@ -135,6 +139,7 @@ static void serve_slow(struct worker *w)
 {
 	if (service_step(&w->service, w->slow.first))
 		pending_destroy(pending_pop(&w->slow));
+	w->slow_ns = names_now();
 }
 
 /* What building a table took goes back to the system, then the sidecar hears what is left. */
@@ -188,10 +193,10 @@ static void turn(struct worker *w)
 	if (!w->quick.n && !w->slow.n)
 		wait_for_request(w);
 	receive_all(w);
-	if (w->quick.n)
-		serve_quick(w);
-	else if (w->slow.n)
+	if (w->slow.n && (!w->quick.n || names_now() - w->slow_ns > WORKER_FAIR_NS))
 		serve_slow(w);
+	else if (w->quick.n)
+		serve_quick(w);
 	tidy(w);
 }
 
