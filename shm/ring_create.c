@@ -83,6 +83,7 @@ static int open_dir(struct ring_writer *w, const char *path)
 	if (n < 0 || (size_t)n >= sizeof(dir))
 		return ring_fail(-ENAMETOOLONG,
 				 "create: path too long; use a shorter one");
+	snprintf(w->path, sizeof(w->path), "%s", path);
 	snprintf(w->name, sizeof(w->name), "%s", base);
 	snprintf(w->prev_name, sizeof(w->prev_name), "%s.prev", base);
 	snprintf(w->lock_name, sizeof(w->lock_name), "%s.lock", base);
@@ -164,7 +165,7 @@ static int allocate_or_free(struct ring_writer *w, struct ring_predecessor *old,
 			"create: on %s: %s: the ring needs %llu bytes (%llu of records, %llu of "
 			"dictionary), free are %llu; make the file system larger or the ring "
 			"smaller (--ring-size, --dict-size)",
-			w->name, strerror(-err), (unsigned long long)g->file_bytes,
+			w->path, strerror(-err), (unsigned long long)g->file_bytes,
 			(unsigned long long)g->data_bytes,
 			(unsigned long long)(2 * g->half_bytes),
 			(unsigned long long)free_bytes(w));
@@ -285,7 +286,7 @@ static int map_ring(struct ring_writer *w, const struct geometry *g)
 		return ring_fail(
 			-errno,
 			"create: on %s: mmap of %llu bytes: %s; make the ring smaller",
-			w->name, (unsigned long long)g->file_bytes, strerror(errno));
+			w->path, (unsigned long long)g->file_bytes, strerror(errno));
 	}
 	w->map_bytes = g->file_bytes;
 	w->hdr = (struct ring_header *)(void *)w->map;
@@ -298,7 +299,7 @@ static int map_ring(struct ring_writer *w, const struct geometry *g)
 	w->scratch = calloc(1, w->max_payload + 16);
 	w->rows = calloc(1, RING_STATUS_BYTES);
 	if (!w->scratch || !w->rows)
-		return ring_fail(-ENOMEM, "create: on %s: out of memory", w->name);
+		return ring_fail(-ENOMEM, "create: on %s: out of memory", w->path);
 	return dict_init(&w->dict, w->map + RING_DATA_OFF + g->data_bytes, g->half_bytes);
 }
 
@@ -332,9 +333,9 @@ static int give_away(struct ring_writer *w, const struct ring_writer_options *o)
 		return ring_fail(
 			-errno,
 			"create: on %s: group %lu: %s; needs CAP_CHOWN or membership",
-			w->name, (unsigned long)o->group, strerror(errno));
+			w->path, (unsigned long)o->group, strerror(errno));
 	if (fchmod(w->fd, mode & 07777))
-		return ring_fail(-errno, "create: on %s: mode %o: %s", w->name,
+		return ring_fail(-errno, "create: on %s: mode %o: %s", w->path,
 				 (unsigned)mode, strerror(errno));
 	return 0;
 }
@@ -349,7 +350,7 @@ static int install(struct ring_writer *w, struct ring_predecessor *old, uint64_t
 		return ring_fail(
 			-errno,
 			"create: on %s: rename into place: %s; remove what stands there",
-			w->name, strerror(errno));
+			w->path, strerror(errno));
 	w->renamed = true;
 	RING_TESTPOINT("rename.after");
 	if (old->fd < 0) { /* somebody removed the ring, but not what was before it */

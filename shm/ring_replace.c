@@ -118,7 +118,7 @@ static int check_foreign(const struct ring_writer *w, const struct stat *st)
 			-EBUSY,
 			"create: on %s: a live writer of uid %lu holds it; stop that one or "
 			"choose another ring",
-			w->name, (unsigned long)st->st_uid);
+			w->path, (unsigned long)st->st_uid);
 	close(fd);
 	return err;
 }
@@ -136,7 +136,7 @@ int ring_predecessor_open(struct ring_writer *w, struct ring_predecessor *p)
 	p->fd = -1;
 	if (fstatat(w->dirfd, w->name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0
-				       : ring_fail(-errno, "create: on %s: %s", w->name,
+				       : ring_fail(-errno, "create: on %s: %s", w->path,
 						   strerror(errno));
 	if (st.st_uid != geteuid())
 		return check_foreign(w, &st);
@@ -150,14 +150,14 @@ int ring_predecessor_open(struct ring_writer *w, struct ring_predecessor *p)
 			-EEXIST,
 			"create: on %s: something stands there that is not a ring; remove "
 			"it or choose another path",
-			w->name);
+			w->path);
 	}
 	if (writer_alive(fd)) {
 		close(fd);
 		return ring_fail(
 			-EBUSY,
 			"create: on %s: a live writer holds it without %s; stop it",
-			w->name, w->lock_name);
+			w->path, w->lock_name);
 	}
 	if (!load(fd, p))
 		close(fd);

@@ -68,6 +68,7 @@ struct ring_writer {
 	int		 dirfd, fd, lock_fd;
 	int prev_fd; /* PATH.prev, to free its memory; -1 none */
 	uint64_t	 prev_deadline;		/* host boot ns; 0 none */
+	char		 path[4096];	/* as it was given, for messages */
 	char		 name[224], prev_name[240], lock_name[240], temp_name[240];
 	bool		 on_tmpfs, renamed;
 };
