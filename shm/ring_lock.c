@@ -46,10 +46,11 @@ static long holder_pid(int fd)
 }
 
 /* In a directory that others may write, somebody may have planted a lock file of
- * his own. */
+ * his own, or a second name of a file of ours that is dear to us. */
 static int lock_file_trusted(const struct stat *st)
 {
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 077);
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	       !(st->st_mode & 077) && st->st_nlink == 1;
 }
 
 static int write_pid(int fd)

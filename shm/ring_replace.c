@@ -200,8 +200,9 @@ void ring_punch(const struct ring_predecessor *p)
 	RING_TESTPOINT("punch.superseded");
 	write_at(p->fd, offsetof(struct ring_header, intent), &intent, sizeof(intent));
 	RING_TESTPOINT("punch.announced");
-	fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->data_off,
-		  (off_t)p->data_bytes);
+	/* With the status page before them: what stays is page 0, which says all this. */
+	fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, RING_PAGE0_BYTES,
+		  (off_t)(p->data_off + p->data_bytes - RING_PAGE0_BYTES));
 	RING_TESTPOINT("punch.data");
 	fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->dict_off,
 		  (off_t)p->dict_bytes);
