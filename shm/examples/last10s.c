@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where was this program in the last ten seconds?  Call it before a watchdog aborts, from
- *a debug page, or whenever a request took too long.  Needs no right but to read the ring.
+ * a debug page, or whenever a request took too long.  Needs no right but to read the ring.
  *
  *	cc last10s.c $(pkg-config --cflags --libs ringside)
  */
