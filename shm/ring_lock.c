@@ -16,6 +16,8 @@
 #include "shm/ring_testpoint.h"
 #include "shm/writer_state.h"
 
+#define LOCK_FILE_BYTES	32		/* a pid, in words */
+
 static _Thread_local char error_text[768];
 
 const char *ring_writer_error(void)
@@ -36,7 +38,7 @@ int ring_fail(int err, const char *fmt, ...)
 /* The holder's pid, as it wrote it; 0 unknown. */
 static long holder_pid(int fd)
 {
-	char buf[32];
+	char buf[LOCK_FILE_BYTES];
 	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
 
 	if (n <= 0)
@@ -46,16 +48,18 @@ static long holder_pid(int fd)
 }
 
 /* In a directory that others may write, somebody may have planted a lock file of
- * his own, or a second name of a file of ours that is dear to us. */
+ * his own, or moved or linked a file of ours here that is dear to us: a lock file is
+ * short and has one name. */
 static int lock_file_trusted(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
-	       !(st->st_mode & 077) && st->st_nlink == 1;
+	       !(st->st_mode & 077) && st->st_nlink == 1 &&
+	       st->st_size < LOCK_FILE_BYTES;
 }
 
 static int write_pid(int fd)
 {
-	char buf[32];
+	char buf[LOCK_FILE_BYTES];
 	int n = snprintf(buf, sizeof(buf), "%ld\n", (long)getpid());
 
 	RING_TESTPOINT("lock.taken");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the hostile worlds of the ring share: claims, an attacker without rights, a ring. */
+/* Hostile worlds of the ring: claims, an attacker without rights, a ring. */
 #ifndef ROOT_RING_H
 #define ROOT_RING_H
 

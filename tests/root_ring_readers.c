@@ -160,7 +160,7 @@ static const volatile uint32_t *tail_word(const void *page0)
 	return (const volatile uint32_t *)page0 + offsetof(struct ring_header, tail) / 4;
 }
 
-/* Requeues whoever waits on tail to a word of its own, for ever; counts them in *moved. */
+/* Requeues whoever waits on tail to a word of its own; counts them in *moved. */
 static void thief(uint32_t *moved)
 {
 	int fd = open(path, O_RDONLY);
