@@ -240,8 +240,9 @@ static void take_event(struct pipeline *p, struct event_batch *b, const struct e
 		process_on_comm_exec(p->o.processes, (const struct ev_comm_exec *)e);
 		return;
 	case EV_KSYMBOL:
-		/* Kernel text came or went: an address may have another name now. */
-		publisher_file_changed(p->publisher, SYMBOLS_KERNEL_FILE, true);
+		/* Kernel text came or went: an address there may have another name now. */
+		publisher_range_changed(p->publisher, SYMBOLS_KERNEL_FILE, ((const struct ev_ksymbol *)e)->addr,
+					((const struct ev_ksymbol *)e)->len);
 		return;
 	case EV_FORK:
 		process_on_fork(p->o.processes, (const struct ev_fork *)e);

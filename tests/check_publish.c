@@ -82,6 +82,24 @@ START_TEST(forgetting_a_file_asks_again_for_it_alone)
 }
 END_TEST
 
+/* A BPF program came: the rest of the kernel keeps its names. */
+START_TEST(forgetting_a_range_spares_its_neighbours)
+{
+	static const uint64_t at[] = { 0xfff, 0x1000, 0x10ff, 0x1100 };
+
+	for (int i = 0; i < 4; i++) {
+		struct sym_name level = { .address = at[i], .function = "f" };
+
+		names_put(names, 1, at[i], &level, 1);
+	}
+	names_forget_range(names, 1, 0x1000, 0x10ff);
+	ck_assert_int_eq(names_get(names, 1, 0xfff)->state, NAMED_READY);
+	ck_assert_int_eq(names_get(names, 1, 0x1000)->state, NAMED_NEW);
+	ck_assert_int_eq(names_get(names, 1, 0x10ff)->state, NAMED_NEW);
+	ck_assert_int_eq(names_get(names, 1, 0x1100)->state, NAMED_READY);
+}
+END_TEST
+
 START_TEST(memory_stays_below_the_limit_and_what_is_used_stays)
 {
 	char name[64];
@@ -196,6 +214,7 @@ int main(void)
 	tcase_add_test(n, an_answer_is_copied_with_its_inlined_levels);
 	tcase_add_test(n, the_outermost_level_is_never_inlined);
 	tcase_add_test(n, forgetting_a_file_asks_again_for_it_alone);
+	tcase_add_test(n, forgetting_a_range_spares_its_neighbours);
 	tcase_add_test(n, memory_stays_below_the_limit_and_what_is_used_stays);
 	tcase_add_test(k, a_stack_is_found_by_its_addresses_and_its_owner);
 	tcase_add_test(k, a_hot_stack_survives_a_flood_of_cold_ones);

@@ -200,6 +200,11 @@ int names_put(struct names *t, uint32_t file_id, uint64_t address, const struct 
 
 void names_forget(struct names *t, uint32_t file_id)
 {
+	names_forget_range(t, file_id, 0, UINT64_MAX);
+}
+
+void names_forget_range(struct names *t, uint32_t file_id, uint64_t first, uint64_t last)
+{
 	uint32_t left = *tally_of(t, file_id);
 
 	/* Called for every file that comes and goes: most have no entry, the others few. */
@@ -209,7 +214,7 @@ void names_forget(struct names *t, uint32_t file_id)
 		if (!e || tally_of(t, e->file_id) != tally_of(t, file_id))
 			continue;
 		left--;
-		if (e->file_id == file_id)
+		if (e->file_id == file_id && e->address >= first && e->address <= last)
 			e->state = NAMED_NEW;
 	}
 }

@@ -55,6 +55,8 @@ struct named *names_get(struct names *t, uint32_t file_id, uint64_t address);
 int	names_put(struct names *t, uint32_t file_id, uint64_t address, const struct sym_name *levels, uint32_t n);
 /* Everything of that file is asked anew on next use (the worker restarted, or knows better now). */
 void	names_forget(struct names *t, uint32_t file_id);
+/* The same for addresses first..last only. */
+void	names_forget_range(struct names *t, uint32_t file_id, uint64_t first, uint64_t last);
 /* Gives back memory beyond the limit.  Only between batches: entries go. */
 void	names_evict(struct names *t);
 size_t	names_bytes(const struct names *t);

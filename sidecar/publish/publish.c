@@ -252,6 +252,14 @@ void publisher_file_changed(struct publisher *p, uint32_t file_id, bool forget)
 	p->names_version++;
 }
 
+void publisher_range_changed(struct publisher *p, uint32_t file_id, uint64_t start, uint64_t len)
+{
+	uint64_t last = start + (len ? len - 1 : 0);
+
+	names_forget_range(p->names, file_id, start, last < start ? UINT64_MAX : last);
+	p->names_version++;
+}
+
 /* Earliest time at which some unnamed address of the part is worth another question; 0 never. */
 static uint64_t part_expiry(struct publisher *p, const struct part *part, uint64_t boot_ns)
 {

@@ -60,6 +60,8 @@ void	publisher_unask(struct publisher *p, const struct publish_ask *ask);
 int	publisher_names(struct publisher *p, const struct sym_answer *a);
 /* The worker has forgotten the file (forget), or a file became readable: cached stacks are looked at again. */
 void	publisher_file_changed(struct publisher *p, uint32_t file_id, bool forget);
+/* Kernel text came or went there: what else is known of the kernel stays. */
+void	publisher_range_changed(struct publisher *p, uint32_t file_id, uint64_t start, uint64_t len);
 
 /* late: the sample did not wait for all of its names.  0 or -errno (counted). */
 int	publisher_sample(struct publisher *p, const struct ev_sample *s, struct image *image,
