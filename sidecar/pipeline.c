@@ -15,6 +15,8 @@
 #define EV_CLOCK 0x1000u
 struct ev_clock { struct ev_head head; struct ringside_clock clock; };
 
+#define SETTLE_CREDIT 256u		/* items that one answer pays for */
+
 struct pipeline {
 	struct pipeline_options	 o;
 	struct publisher	*publisher;
@@ -189,18 +191,32 @@ static bool item_ready(struct pipeline *p, struct batch_item *item)
 	return ready && !item->image->pending;
 }
 
-/* Looks again at what waits; publishes when nothing does any more. */
+/*
+ * Looks again at what waits; publishes when nothing does any more.  An answer may free any item, but to
+ * look at all of them for every answer is quadratic, and a busy second has tens of thousands of items and
+ * hundreds of answers.  So the first that waits is always looked at, the others when enough answers have
+ * come to pay for it.  Counted, not timed: a replay decides alike.
+ */
 static void settle(struct pipeline *p)
 {
 	struct event_batch *b = p->waiting;
+	bool all;
 
-	for (uint32_t i = 0; b->n_waiting && i < b->n_items; i++) {
+	b->credit += SETTLE_CREDIT;
+	all = b->credit >= b->n_waiting;
+	if (all)
+		b->credit = 0;
+	for (uint32_t i = b->first_waiting; b->n_waiting && i < b->n_items; i++) {
 		struct batch_item *item = &b->items[i];
 
 		if (item->waiting && item_ready(p, item)) {
 			item->waiting = false;
 			b->n_waiting--;
 		}
+		if (!item->waiting && i == b->first_waiting)
+			b->first_waiting++;
+		if (item->waiting && !all)
+			break;
 	}
 	pipeline_names_ask(p->pipeline_names);
 	if (!b->n_waiting)

@@ -50,7 +50,7 @@ void event_batch_reset(struct event_batch *b)
 	for (c = b->chunks; c; c = c->next)
 		c->used = 0;
 	b->current = b->chunks;
-	b->n_events = b->n_items = b->n_waiting = 0;
+	b->n_events = b->n_items = b->n_waiting = b->first_waiting = b->credit = 0;
 	b->bytes = 0;
 }
 

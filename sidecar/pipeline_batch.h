@@ -28,6 +28,8 @@ struct event_batch {
 	struct batch_item	*items;
 	uint32_t		 n_items, cap_items;
 	uint32_t		 n_waiting;
+	uint32_t		 first_waiting;	/* no item before it waits */
+	uint32_t		 credit;	/* items that may be looked at again */
 	size_t			 bytes;
 };
 
