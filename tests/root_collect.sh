@@ -160,8 +160,8 @@ scope_pids() {
 	check "only the selected are sampled" "[ $(count comm=other) -eq 0 -a $(stat out_of_scope) -gt 50 ]" "$(stat out_of_scope) skipped"
 	# The child was there before: the next one is not.
 	wait
-	( sleep 0.4; exec "$load" inherit 5 1 fork ) & pid=$!
-	take --live 1.5 --frequency 499 --pid $pid
+	( sleep 1; exec "$load" inherit 5 1 fork ) & pid=$!
+	take --live 3.5 --frequency 499 --pid $pid
 	check "a fork of a selected one is selected" "[ $(count ' sample .*comm=inherit') -gt 30 ]" "$(count comm=inherit)"
 	check "its exit is told" "[ $(count ' exit ') -ge 2 ]" "$(count ' exit ') exits"
 	wait
