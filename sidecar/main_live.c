@@ -128,11 +128,16 @@ static void on_drain(void *arg, uint64_t info)
 	symbols_flush(l->symbols);
 }
 
-/* Once, when the worker has told how it works. */
+/* Once each: how the worker works, when it has told, and that there will be none any more. */
 static void worker_warnings(struct live *l)
 {
 	const char *io = symbols_io_backend(l->symbols);
 
+	if (symbols_given_up(l->symbols) && !l->worker_lost) {
+		l->worker_lost = true;
+		live_warn(l, "the launcher of the symbol worker has ended: what is new stays without names; "
+			  "restart ringsided");
+	}
 	if (l->worker_told || !io)
 		return;
 	l->worker_told = true;
@@ -255,8 +260,9 @@ static void on_second(void *arg, uint64_t info)
 		take_anchor(l, false);
 	account(l);
 	ring_writer_heartbeat(l->writer, clock_boot_now());
-	live_status(l);
 	symbols_flush(l->symbols);
+	worker_warnings(l);
+	live_status(l);
 	if (l->journal)
 		journal_flush(l->journal);
 }

@@ -71,6 +71,7 @@ struct live {
 	uint32_t		 n_held;
 	char			*warnings[LIVE_WARNINGS];
 	uint32_t		 n_warnings;
+	bool			 worker_lost;	/* was told, too */
 	bool			 worker_told;	/* how it works was checked against what was asked for */
 };
 

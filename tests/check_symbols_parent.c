@@ -297,6 +297,7 @@ START_TEST(launcher_that_ends_or_lies_means_no_worker_any_more)
 	ck_assert_int_eq(symbols_query(s, 20, addr, 3), 0);
 	request(WIRE_QUERY);
 	ck_assert_int_eq(symbols_query(s, SYMBOLS_KERNEL_FILE, addr, 1), 0);	/* not yet sent */
+	ck_assert(!symbols_given_up(s));
 	if (_i)
 		ck_assert_int_eq(send(control, "lie", 3, 0), 3);
 	else
@@ -312,6 +313,7 @@ START_TEST(launcher_that_ends_or_lies_means_no_worker_any_more)
 	ck_assert_uint_eq(got.file_id, SYMBOLS_KERNEL_FILE);
 	ck_assert_int_eq(got.kind, SYM_NAMES);
 	ck_assert(!readable());
+	ck_assert(symbols_given_up(s));
 	end();
 }
 END_TEST

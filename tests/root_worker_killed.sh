@@ -37,4 +37,10 @@ check(len(later) > 100 and share(later, "burn_seventy") > 60, "names of a later 
 EOF
 [ "$(status degraded.worker_restarts)" -ge 3 ] ||
 	fail "degraded.worker_restarts is $(status degraded.worker_restarts), not 3"
+
+claim "a launcher that was killed is told: there will be no new names"
+kill -9 "$launcher"
+await 5 grep -q 'launcher of the symbol worker has ended' "$dir/sidecar.log" || fail "the log is silent"
+told() { status warnings | grep -q 'launcher of the symbol worker has ended'; }
+await 5 told || fail "the status page is silent: $(status warnings)"
 stop_sidecar

@@ -572,6 +572,11 @@ bool symbols_own_uid(const struct symbols *s)
 	return s->own_uid;
 }
 
+bool symbols_given_up(const struct symbols *s)
+{
+	return s->state == WORKER_NEVER;
+}
+
 uint64_t symbols_restarts(const struct symbols *s)
 {
 	return s->restarts;

@@ -39,6 +39,8 @@ void	symbols_flush(struct symbols *s);
 const char *symbols_io_backend(const struct symbols *s);
 /* The worker has a uid of its own (needs CAP_SETUID at start); false before it told. */
 bool	symbols_own_uid(const struct symbols *s);
+/* The launcher has ended: there will be no worker any more, and no new names. */
+bool	symbols_given_up(const struct symbols *s);
 uint64_t symbols_restarts(const struct symbols *s);
 uint64_t symbols_worker_bytes(const struct symbols *s);	/* heap, as it last said */
 
