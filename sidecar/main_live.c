@@ -25,7 +25,12 @@
  * before a reading's end may not be seen yet.  A reading is applied by a pull that begins this much later.
  */
 #define READING_HOLD_NS 2000000ull
-#define DRAINS_MAX 64u		/* of one wake-up: the loop must get its turn in a flood */
+/*
+ * Of one wake-up.  In a flood there is always more to take: signals, the heartbeat and the watchdog must
+ * get their turn all the same.  What then finds no room in the kernel's ring is counted there.
+ */
+#define DRAINS_MAX 64u
+#define TURN_NS 50000000ull
 
 /* For the door's time-outs alone: no record ever shows it. */
 static uint64_t monotonic_now(void)
@@ -53,9 +58,10 @@ static void tick(struct live *l)
 /* Takes what the kernel holds into the batch that is filling. */
 static void pull(struct live *l)
 {
+	uint64_t until = monotonic_now() + TURN_NS;
 	struct collect_batch batch;
 
-	for (unsigned i = 0; i < DRAINS_MAX; i++) {
+	for (unsigned i = 0; i < DRAINS_MAX && monotonic_now() < until; i++) {
 		int err = collect_drain(l->collect, &batch);
 
 		if (err) {
@@ -150,10 +156,12 @@ static void worker_warnings(struct live *l)
 static void on_names(void *arg, uint64_t info)
 {
 	struct live *l = arg;
+	uint64_t until = monotonic_now() + TURN_NS;
 	int n;
 
 	(void)info;
-	while ((n = symbols_take(l->symbols, l->buffer, l->buffer_bytes)) > 0) {
+	while (monotonic_now() < until &&
+	       (n = symbols_take(l->symbols, l->buffer, l->buffer_bytes)) > 0) {
 		record(l, JOURNAL_NAMES, l->buffer, (size_t)n);
 		pipeline_names(l->pipeline, l->buffer, (size_t)n);
 	}
