@@ -8,6 +8,7 @@
 
 #define PLT_MAX (4u << 20)		/* bytes of stubs, of relocations, of dynamic symbols that are read */
 #define PLT_MAX_SLOTS 65536u
+#define PLT_MAX_RESOLVERS 512u		/* each costs a walk through the dynamic symbols */
 
 struct slot { uint64_t got; uint32_t sym; };
 
@@ -17,6 +18,7 @@ struct plt {
 	uint32_t	       n;
 	uint8_t		      *dynsym;
 	uint32_t	       n_syms;
+	uint32_t	       n_resolvers;
 };
 
 static int by_got(const void *a, const void *b)
@@ -33,11 +35,36 @@ static bool binds_function(const struct elf_file *e, uint64_t type)
 	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
 }
 
+/* libc's own calls of its strlen() and the like: bound by the address of a resolver, without a symbol. */
+static bool find_resolver(struct plt *p, const Elf64_Rela *r, uint32_t *sym)
+{
+	uint64_t type = ELF64_R_TYPE(r->r_info);
+	Elf64_Sym s;
+
+	if (type != (p->e->machine == EM_X86_64 ? R_X86_64_IRELATIVE : R_AARCH64_IRELATIVE) ||
+	    p->n_resolvers++ >= PLT_MAX_RESOLVERS)
+		return false;
+	for (*sym = 1; *sym < p->n_syms; ++*sym) {
+		memcpy(&s, p->dynsym + (size_t)*sym * sizeof(s), sizeof(s));
+		if (s.st_value == (uint64_t)r->r_addend && ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC)
+			return true;
+	}
+	return false;
+}
+
+/* The symbol behind a relocation of a slot. */
+static bool bound_symbol(struct plt *p, const Elf64_Rela *r, uint32_t *sym)
+{
+	*sym = (uint32_t)ELF64_R_SYM(r->r_info);
+	return binds_function(p->e, ELF64_R_TYPE(r->r_info)) ? *sym < p->n_syms : find_resolver(p, r, sym);
+}
+
 /* Slots of the offset table and the symbols that the dynamic linker puts there. */
 static int read_slots(struct plt *p, const struct elf_part *rela)
 {
 	uint64_t n = rela->size / sizeof(Elf64_Rela);
 	Elf64_Rela r;
+	uint32_t sym;
 	void *table;
 	int err;
 
@@ -48,8 +75,8 @@ static int read_slots(struct plt *p, const struct elf_part *rela)
 		return err == -EFBIG ? 0 : err;
 	for (uint64_t i = 0; i < n && p->n < PLT_MAX_SLOTS; i++) {
 		memcpy(&r, (uint8_t *)table + i * sizeof(r), sizeof(r));
-		if (binds_function(p->e, ELF64_R_TYPE(r.r_info)) && ELF64_R_SYM(r.r_info) < p->n_syms)
-			p->slots[p->n++] = (struct slot){ r.r_offset, (uint32_t)ELF64_R_SYM(r.r_info) };
+		if (bound_symbol(p, &r, &sym))
+			p->slots[p->n++] = (struct slot){ r.r_offset, sym };
 	}
 	free(table);
 	return 0;
