@@ -100,7 +100,7 @@ pid_t worker_pid(void)
 
 bool is_gone(pid_t pid)
 {
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 1200; i++) {
 		if (kill(pid, 0) && errno == ESRCH)
 			return true;
 		usleep(10000);
