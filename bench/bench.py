@@ -423,12 +423,12 @@ def bpf_out_of_scope(b):
     figure("BPF time of a tick out of scope", (ns1 - ns) / max(runs1 - runs, 1) / 1e3, "us", "", None)
 
 
-def row_ring(b, a):
-    """The rows of the ring alone, taken by a program of their own."""
-    p = subprocess.run([b.built("bench/ring")] + (["--long"] if a.long else []), capture_output=True, text=True,
+def rows_of(b, program, *options):
+    """Rows that a program of their own takes."""
+    p = subprocess.run([b.built(program), *options], capture_output=True, text=True,
                        env=dict(os.environ, LD_LIBRARY_PATH=b.build + "/.libs"))
     if p.returncode not in (0, 1):
-        raise Skip("bench/ring: exit %d: %s" % (p.returncode, p.stderr[-200:]))
+        raise Skip("%s: exit %d: %s" % (program, p.returncode, p.stderr[-200:]))
     for line in p.stdout.splitlines():
         print(line, flush=True)
         if line.rstrip().endswith(("met", "missed")):
@@ -436,7 +436,15 @@ def row_ring(b, a):
             rows.append((" ".join(words[:-1]), "", "", "", words[-1]))
 
 
-ROWS = (("ring", row_ring), ("cost", row_cost), ("lapped", row_slow_reader), ("slow", row_slowdown),
+def row_ring(b, a):
+    rows_of(b, "bench/ring", *(["--long"] if a.long else []))
+
+
+def row_labels(b, a):
+    rows_of(b, "bench/resolve")
+
+
+ROWS = (("ring", row_ring), ("labels", row_labels), ("cost", row_cost), ("lapped", row_slow_reader), ("slow", row_slowdown),
         ("captured", row_captured), ("first", row_first), ("start", row_start_stop), ("idle", row_idle),
         ("storm", row_storm), ("big", row_big), ("bytes", row_bytes), ("named", row_named), ("bpf", row_bpf))
 

@@ -200,11 +200,13 @@ static int apply_file(struct config *c, const char *path, FILE *err)
 
 static int default_node(struct config *c)
 {
-	static const char *const env[] = { "NODE_NAME", "K8S_NODE_NAME" };
+	static const char *const usual[] = { "NODE_NAME", "K8S_NODE_NAME" };
+	const char *const *env = c->kubernetes.node_env ? (const char *const *)c->kubernetes.node_env : usual;
+	uint32_t n_env = c->kubernetes.node_env ? c->kubernetes.n_node_env : 2;
 	char host[256] = "";
 	const char *name = NULL;
 
-	for (size_t i = 0; i < sizeof(env) / sizeof(env[0]) && !(name && *name); i++)
+	for (uint32_t i = 0; i < n_env && !(name && *name); i++)
 		name = getenv(env[i]);
 	if (!name || !*name) {
 		gethostname(host, sizeof(host) - 1);
@@ -237,6 +239,15 @@ int config_check_rate(uint32_t frequency, const char *sysctl, FILE *err)
 
 static int check_whole(struct config *c, FILE *err)
 {
+	uint64_t pid;
+
+	if (c->mode == MODE_EXPLAIN_LABELS) {
+		if (units_number(c->explain_target, &pid) || pid < 1 || pid >= 1u << 22) {
+			fprintf(err, "ringsided: option --explain-labels %s: not a process id\n", c->explain_target);
+			return EXIT_USAGE;
+		}
+		c->explain_pid = (uint32_t)pid;
+	}
 	if (c->record_events && c->replay) {
 		fprintf(err, "ringsided: options: --record-events and --replay exclude each other\n");
 		return EXIT_USAGE;
@@ -255,7 +266,7 @@ int config_load(struct config *c, int argc, char **argv, FILE *err)
 	code = set_defaults(&first, err);
 	if (!code)
 		code = apply_options(&first, argc, argv, err);
-	if (code || (first.mode != MODE_RUN && first.mode != MODE_PROBE)) {
+	if (code || (first.mode != MODE_RUN && first.mode != MODE_PROBE && first.mode != MODE_EXPLAIN_LABELS)) {
 		*c = first;
 		return code;
 	}
@@ -317,6 +328,7 @@ void config_free(struct config *c)
 	free(c->pod_facts);
 	free(c->config_path);
 	free(c->node);
+	free(c->explain_target);
 	free(c->container_id);
 	free(c->record_events);
 	free(c->replay);
@@ -327,6 +339,11 @@ void config_free(struct config *c)
 	}
 	free(c->external_labels);
 	relabel_rules_fini(&c->relabel);
+	free_strings(c->kubernetes.node_env, c->kubernetes.n_node_env);
+	free(c->kubernetes.pod_name_env);
+	free(c->kubernetes.namespace_env);
+	free(c->kubernetes.pod_uid_env);
+	free(c->kubernetes.podinfo_dir);
 	free_strings(c->argv, (uint32_t)c->argc);
 	memset(c, 0, sizeof(*c));
 }

@@ -36,6 +36,7 @@ struct config {
 	char		*node;			/* never NULL: --node, else $NODE_NAME, $K8S_NODE_NAME, the host's name */
 	char		*container_id;
 	char		*record_events, *replay;
+	char		*explain_target;	/* as written */
 	uint32_t	 explain_pid;
 	bool		 json_output;		/* -o json */
 	int		 ready_fd;		/* -1 none */
@@ -46,6 +47,11 @@ struct config {
 	bool		 publish_command_line, publish_working_directory;
 	struct config_pair { char *key, *value; } *external_labels;
 	uint32_t	 n_external_labels;
+	struct config_kubernetes {		/* names of variables of our own environment; NULL: the default */
+		char	**node_env; uint32_t n_node_env;
+		char	*pod_name_env, *namespace_env, *pod_uid_env, *podinfo_dir;
+		bool	 local_only;
+	}		 kubernetes;
 	uint64_t	 label_ttl_ns;
 	uint32_t	 label_cache_size;
 	struct relabel_rules relabel;		/* relabel_configs */

@@ -84,9 +84,12 @@ void	live_close(struct live *l);
 /* Keeps a warning for the status page and logs it. */
 void	live_warn(struct live *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* --explain-labels (main_explain.c).  An exit status. */
+int	explain_labels(struct config *c, struct symbols_launcher *launcher);
 /* Feeds a recorded event stream into a ring.  An exit status. */
 int	replay_run(struct live *l, struct config *c);
 
+void	live_allow_pods(struct door *door, const struct config *c);
 /* The ring of this configuration, with its group.  0 or an exit status after it was logged. */
 int	live_open_ring(struct live *l, const struct config *c);
 /* --scope as collect/ wants it, and as people read it.  0 or an exit status after it was logged. */

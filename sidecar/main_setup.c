@@ -21,6 +21,7 @@
 #include "sidecar/pipeline.h"
 #include "sidecar/privilege.h"
 #include "sidecar/process/door.h"
+#include "sidecar/process/pods.h"
 #include "sidecar/sd_notify.h"
 
 #define DRAIN_NS 50000000ull
@@ -237,7 +238,7 @@ int live_open_pipeline(struct live *l, const struct config *c)
 		.publish_working_directory = c->publish_working_directory, .container_id = c->container_id,
 		.replay = c->replay != NULL, .rules = &l->config->relabel, .external = l->external,
 		.n_external = c->n_external_labels, .revision = PACKAGE_VERSION, .label_ttl_ns = c->label_ttl_ns,
-		.label_cache_size = c->label_cache_size,
+		.label_cache_size = c->label_cache_size, .local_only = c->kubernetes.local_only,
 	};
 	struct pipeline_options o = {
 		.writer = l->writer, .symbols = l->symbols, .kallsyms = l->kallsyms,
@@ -260,6 +261,27 @@ int live_open_pipeline(struct live *l, const struct config *c)
 	return err ? 1 : 0;
 }
 
+static const char *env_of(const char *name, const char *usual)
+{
+	return getenv(name ? name : usual);
+}
+
+/* What we know of our own pod, and where others' facts lie. */
+void live_allow_pods(struct door *door, const struct config *c)
+{
+	const struct config_kubernetes *k = &c->kubernetes;
+	struct pods pods = { .local_only = k->local_only };
+
+	if (pods_set(&pods.facts_dir, c->pod_facts) ||
+	    pods_set(&pods.podinfo_dir, k->podinfo_dir ? k->podinfo_dir : "/etc/podinfo") ||
+	    pods_set(&pods.own_name, env_of(k->pod_name_env, "POD_NAME")) ||
+	    pods_set(&pods.own_namespace, env_of(k->namespace_env, "POD_NAMESPACE")) ||
+	    pods_set(&pods.own_uid, env_of(k->pod_uid_env, "POD_UID")))
+		log_warn("pods get no names: out of memory");
+	pods_look(&pods);
+	door_allow_pods(door, &pods);
+}
+
 static int open_helpers(struct live *l, const struct config *c, struct symbols_launcher *launcher)
 {
 	struct symbols_options so = { .io = (enum symbols_io)c->io_backend, .memory_limit = c->memory_limit / 4 };
@@ -269,6 +291,7 @@ static int open_helpers(struct live *l, const struct config *c, struct symbols_l
 		log_error("cannot start helper threads: %s", strerror(-err));
 		return 1;
 	}
+	live_allow_pods(l->door, c);
 	err = symbols_create(&l->symbols, launcher, &so);
 	if (err) {
 		log_error("cannot start the symbol worker: %s", strerror(-err));

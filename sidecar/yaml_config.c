@@ -88,7 +88,7 @@ static const struct { const char *name; value_fn take; } structured[] = {
 	{ "relabel_configs",		yaml_take_relabel_configs },
 	{ "label_ttl",			yaml_take_label_ttl },
 	{ "label_cache_size",		yaml_take_label_cache_size },
-	{ "kubernetes",			NULL },
+	{ "kubernetes",			yaml_take_kubernetes },
 };
 #define N_STRUCTURED (sizeof(structured) / sizeof(structured[0]))
 

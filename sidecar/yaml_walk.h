@@ -48,6 +48,8 @@ const char *yaml_nearest(const char *word, const char *const *names, size_t n);
 
 /* yaml_labels.c */
 void	yaml_take_external_labels(struct yaml_walk *w, const struct yaml_key *key);
+/* yaml_kubernetes.c */
+void	yaml_take_kubernetes(struct yaml_walk *w, const struct yaml_key *key);
 void	yaml_take_label_ttl(struct yaml_walk *w, const struct yaml_key *key);
 void	yaml_take_label_cache_size(struct yaml_walk *w, const struct yaml_key *key);
 void	yaml_take_relabel_configs(struct yaml_walk *w, const struct yaml_key *key);

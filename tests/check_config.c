@@ -201,9 +201,9 @@ static const struct { const char *line, *want; } wrong[] = {
 	{ "--scope pid:99999999999999999", "process ids" },
 	{ "--stack-depth 128", "must lie between 1 and 127" },
 	{ "--verify-unwind 100", "--verify-unwind 100: comes with table unwinding" },
-	{ "--explain-labels 1", "comes with a later version" },
+	{ "--explain-labels x", "not a process id" },
+	{ "--explain-labels 0", "not a process id" },
 	{ "--explain-context 1", "comes with a later version" },
-	{ "--pod-facts /x", "comes with a later version" },
 	{ "--frequncy 99", "did you mean --frequency?" },
 	{ "--rong=x", "did you mean --ring?" },
 	{ "--no-such-thing", "there is no such option" },
@@ -426,14 +426,17 @@ static const struct { const char *text; int code; const char *want; } files[] = 
 	{ "ring-size: 16M\n", 0, "1:1: warning: ring-size: unknown key; did you mean ring_size?\n" },
 	{ "relabel_configs:\n- source_labels: [a]\n  action: drop\nfrequency: 0\n", 2,
 	  "4:12: error: frequency: 0: must lie between 1 and 10000\n" },
-	{ "label_ttl: 10m\nlabel_cache_size: 5\nkubernetes: {local_only: true}\n", 0,
-	  "3:1: warning: kubernetes: not used by this version\n" },
+	{ "label_ttl: 10m\nlabel_cache_size: 5\nkubernetes: {local_only: true, pod_nam_env: X, podinfo_dir: /x}\n", 0,
+	  "3:32: warning: kubernetes: pod_nam_env: unknown key; did you mean pod_name_env?\n" },
+	{ "kubernetes: {local_only: 3, node_env: X, pod_uid_env: a=b}\n", 2,
+	  "1:26: error: kubernetes: local_only: must be true or false\n"
+	  "1:39: error: node_env: must be a list of names\n"
+	  "1:55: error: kubernetes: pod_uid_env: not a name\n" },
 	{ "label_ttl: 10ms\nlabel_cache_size: 0\n", 2,
 	  "1:12: error: label_ttl: must be a duration between 1s and a year, such as 10m\n"
 	  "2:19: error: label_cache_size: must be a number between 1 and 1048576\n" },
 	{ "verify_unwind: 100\npod_facts: /x\n", 0,
-	  "1:1: warning: verify_unwind: not used by this version: comes with table unwinding\n"
-	  "2:1: warning: pod_facts: not used by this version: comes with a later version\n" },
+	  "1:1: warning: verify_unwind: not used by this version: comes with table unwinding\n" },
 	{ "frequency:\n", 2, "1:11: error: frequency: has no value\n" },
 	{ "node: ~\n", 2, "1:7: error: node: has no value\n" },
 	{ "node: \"\"\n", 2, "1:7: error: node: : empty\n" },

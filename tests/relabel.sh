@@ -55,4 +55,17 @@ expect "and its samples are counted" "$dir/dropped.status" "\"rules\":$samples" 
 replay kept 'relabel_configs:
 - {action: keep, source_labels: [comm], regex: worker}'
 expect "a kept one has them all" "$dir/kept.json" '"kind":"sample"' "$samples"
+
+# Every example of the manual page is a configuration without errors or warnings.
+awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh SEE/ { on = 0 }
+	on && /^\.Ed/ { lit = 0 } lit { print > (dir "/example" n ".yaml") } on && /^\.Bd/ { lit = 1; n++ }' \
+	dir="$dir" "${srcdir:-.}/man/ringside.yaml.5"
+examples=0
+for example in "$dir"/example*.yaml; do
+	said=$("$top/ringsided" --check-config "$example") || failed=1
+	[ -z "$said" ] || { echo "not ok $said"; failed=1; }
+	examples=$((examples + 1))
+done
+[ "$examples" -ge 3 ] || failed=1
+echo "examples of the manual: $examples"
 exit $failed

@@ -98,6 +98,7 @@ static void door_free(struct door *d)
 	for (uint32_t i = 0; i < d->allowed.n_names; i++)
 		free(d->allowed.names[i]);
 	free(d->allowed.names);
+	pods_fini(&d->allowed.pods);
 	if (d->event_fd >= 0)
 		close(d->event_fd);
 	pthread_cond_destroy(&d->work);
@@ -374,8 +375,18 @@ int door_allow(struct door *d, const char *const *env_names, uint32_t n, bool co
 	for (uint32_t i = 0; i < d->allowed.n_names; i++)
 		free(d->allowed.names[i]);
 	free(d->allowed.names);
-	d->allowed = (struct door_allowed){ names, always + n, command_line, working_directory };
+	d->allowed.names = names;
+	d->allowed.n_names = always + n;
+	d->allowed.command_line = command_line;
+	d->allowed.working_directory = working_directory;
 	return 0;
+}
+
+void door_allow_pods(struct door *d, struct pods *pods)
+{
+	pods_fini(&d->allowed.pods);
+	d->allowed.pods = *pods;
+	memset(pods, 0, sizeof(*pods));
 }
 
 int door_fd(const struct door *d)

@@ -59,6 +59,9 @@ void	door_destroy(struct door *d);
 /* What DOOR_PROCESS may read beside the usual; before the first request.  The names are copied. */
 int	door_allow(struct door *d, const char *const *env_names, uint32_t n, bool command_line,
 		   bool working_directory);
+/* What is known of pods; *pods is taken over and left empty.  Before the first request. */
+struct pods;
+void	door_allow_pods(struct door *d, struct pods *pods);
 int	door_fd(const struct door *d);		/* readable when answers wait */
 /*
  * -EAGAIN queue full, or first resolutions (PROCESS) have used up their tenth of a CPU for now: ask

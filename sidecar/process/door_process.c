@@ -50,12 +50,18 @@ static void read_exe(struct target *t, struct door_scratch *s, struct answer_wri
 		answer_put(w, TAG_EXE, s->path, true_path(t, s->path, n, &st));
 }
 
-static void read_cgroup(struct target *t, struct door_scratch *s, struct answer_writer *w)
+static void read_cgroup(struct target *t, struct door_scratch *s, struct answer_writer *w,
+			const struct door_allowed *a)
 {
+	struct pod_facts pod = { .buf = s->pod, .cap = sizeof(s->pod) };
 	int n = read_whole(t->base, "cgroup", s->text, READ_CGROUP_MAX);
 
-	if (n > 0)
-		answer_put(w, TAG_CGROUP, s->text, n);
+	if (n <= 0)
+		return;
+	answer_put(w, TAG_CGROUP, s->text, n);
+	pods_read(&a->pods, s->text, n, &pod);
+	if (pod.n)
+		answer_put(w, TAG_POD, pod.buf, pod.n);
 }
 
 static void read_environ(struct target *t, struct door_scratch *s, struct answer_writer *w,
@@ -253,7 +259,7 @@ static void read_all(struct target *t, struct door_scratch *s, struct answer_wri
 	if (r->ask == DOOR_PROCESS) {
 		read_comm(t, w);
 		read_exe(t, s, w);
-		read_cgroup(t, s, w);
+		read_cgroup(t, s, w, a);
 		read_environ(t, s, w, h, a);
 		if (a->command_line)
 			read_command_line(t, s, w);
@@ -261,7 +267,7 @@ static void read_all(struct target *t, struct door_scratch *s, struct answer_wri
 			read_working_directory(t, s, w);
 	}
 	if (r->ask == DOOR_CGROUP)
-		read_cgroup(t, s, w);
+		read_cgroup(t, s, w, a);
 	else
 		door_read_maps(t, s, w);
 }

@@ -7,6 +7,8 @@
 
 #include "sidecar/process/table.h"
 
+#define KTHREADD_PID 2u
+
 /* --- the machine --- */
 
 /* release NUL machine NUL, and 1 or 0 for the cluster. */
@@ -74,6 +76,9 @@ static void describe(struct process_table *t, const struct image_own *io, struct
 		.pod_facts = io->pod ? io->pod->s : NULL, .n_pod_facts = io->pod ? io->pod->n : 0,
 		.complete = io->i.state == IMAGE_READ,
 	};
+	/* They are all children of kthreadd. */
+	if (p->kthread && !p->parent_pid && p->pid != KTHREADD_PID)
+		p->parent_pid = KTHREADD_PID;
 	if (!d)
 		return;
 	p->env = &d->env;

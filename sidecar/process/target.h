@@ -15,6 +15,7 @@
 #include "sidecar/process/answer.h"
 #include "sidecar/process/door.h"
 #include "sidecar/process/parse.h"
+#include "sidecar/process/pods.h"
 
 #define READ_PATH_MAX	4096
 #define READ_ENV_MAX	(128u << 10)
@@ -36,6 +37,7 @@ struct door_scratch {
 	char			env[READ_ENV_MAX];
 	char			env_kept[READ_KEPT_MAX];
 	char			text[64u << 10];
+	char			pod[PODS_FACTS_MAX];
 	char			path[MAPS_LINE_MAX];
 	struct door_request	request;
 };
@@ -45,6 +47,7 @@ struct door_allowed {
 	char		**names;
 	uint32_t	  n_names;
 	bool		  command_line, working_directory;
+	struct pods	  pods;
 };
 
 struct target {

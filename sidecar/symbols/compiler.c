@@ -41,6 +41,21 @@ static const char *find(const struct bytes *b, const char *text)
 	return b->n ? memmem(b->p, b->n, text, strlen(text)) : NULL;
 }
 
+/* Both halves, one after the other: in two, so that they do not stand in this program as one. */
+static bool has_both(const struct bytes *b, const char *first, const char *second)
+{
+	size_t n = strlen(first), left = b->n;
+	const char *at = b->p, *found;
+
+	while (left && (found = memmem(at, left, first, n))) {
+		if (!strncmp(found + n, second, strlen(second)))
+			return true;
+		left -= (size_t)(found + 1 - at);
+		at = found + 1;
+	}
+	return false;
+}
+
 /* Digits and dots, with a digit first. */
 static size_t version_length(const char *s)
 {
@@ -111,7 +126,7 @@ static bool take_rust(const struct elf_file *e, const struct bytes *comment, con
 
 	free(names.p);
 	/* Stripped: the paths of its library in panic messages stay. */
-	if (found || !find(rodata, "/rustc/"))
+	if (found || !has_both(rodata, "/rust", "c/"))
 		return found;
 	if (take_gcc(comment, out)) {
 		snprintf(gcc, sizeof(gcc), "%.*s", (int)sizeof(gcc) - 1, out);
@@ -141,7 +156,7 @@ void compiler_detect(const struct elf_file *e, char out[COMPILER_MAX])
 	rodata = load(e, &e->rodata, SCAN_MAX);
 	data = load(e, &e->data, SCAN_MAX);
 	dynstr = load(e, &e->dynstr, SCAN_MAX);
-	if (!take_go(e, out) && !take_name(find(&rodata, "OCAMLRUNPARAM"), "OCaml", out) &&
+	if (!take_go(e, out) && !take_name(has_both(&rodata, "OCAMLRUN", "PARAM"), "OCaml", out) &&
 	    !take_behind(&comment, "GHC ", "GHC", out) && !take_rust(e, &comment, &rodata, out) &&
 	    !take_name(find(&dynstr, "_d_run_main"), "DMD", out) &&
 	    !take_behind(&comment, "clang version ", "Clang", out) && !take_gcc(&comment, out) &&
