@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -247,6 +248,17 @@ static void check_cpus(struct live *l)
 		live_warn(l, "%s", why);
 }
 
+/* Somebody removed or replaced the file: we go on, but no new reader can find us. */
+static void check_ring(struct live *l)
+{
+	struct stat st;
+
+	if (!stat(l->config->ring, &st) && st.st_dev == l->ring_dev && st.st_ino == l->ring_ino)
+		return;
+	log_limited(LOG_LEVEL_ERROR, "the ring is not at its path any more: %s: it was removed or replaced, and "
+		    "readers cannot find it; restart ringsided", l->config->ring);
+}
+
 static void account(struct live *l)
 {
 	struct journal_losses s = { .boot_ns = clock_boot_now() };
@@ -264,6 +276,7 @@ static void on_second(void *arg, uint64_t info)
 	(void)info;
 	l->seconds++;
 	check_cpus(l);
+	check_ring(l);
 	if (l->seconds % ANCHOR_SECONDS == 0)
 		take_anchor(l, false);
 	account(l);

@@ -61,6 +61,7 @@ struct live {
 				*watchdog, *term, *intr, *hup, *usr2, *stop_timer;
 	uint64_t		 drain_ns;	/* interval */
 	uint64_t		 started_wall_ns;
+	uint64_t		 ring_dev, ring_ino;	/* to notice that it is not at its path any more */
 	uint64_t		 first_seq;	/* of this life: a predecessor's numbers go on */
 	uint64_t		 seconds;	/* ticks of the one-second timer */
 	bool			 paused, stopping;
@@ -90,6 +91,9 @@ int	explain_labels(struct config *c, struct symbols_launcher *launcher);
 int	replay_run(struct live *l, struct config *c);
 
 void	live_allow_pods(struct door *door, const struct config *c);
+/* collect_options.log: into the log. */
+void	live_collect_says(void *arg, enum collect_log_level level, const char *line);
+
 /* The ring of this configuration, with its group.  0 or an exit status after it was logged. */
 int	live_open_ring(struct live *l, const struct config *c);
 /* --scope as collect/ wants it, and as people read it.  0 or an exit status after it was logged. */

@@ -103,7 +103,7 @@ static int take_facts(struct live *l, struct config *c)
 int replay_run(struct live *l, struct config *c)
 {
 	struct replay r = { .live = l };
-	struct collect_options o = { .entry = on_entry, .entry_arg = &r };
+	struct collect_options o = { .entry = on_entry, .entry_arg = &r, .log = live_collect_says };
 	char why[COLLECT_WHY_MAX];
 	int status = take_facts(l, c);
 

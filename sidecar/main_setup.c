@@ -115,6 +115,7 @@ int live_open_ring(struct live *l, const struct config *c)
 {
 	struct ring_writer_options o = { .path = c->ring, .ring_bytes = c->ring_size, .dict_bytes = c->dict_size,
 					 .mode = (mode_t)c->ring_mode };
+	struct stat st;
 	int status = choose_group(l, c, &o.group);
 
 	if (status)
@@ -125,6 +126,10 @@ int live_open_ring(struct live *l, const struct config *c)
 		return 1;
 	}
 	l->first_seq = ring_writer_next_seq(l->writer);
+	if (!stat(c->ring, &st)) {
+		l->ring_dev = st.st_dev;
+		l->ring_ino = st.st_ino;
+	}
 	if (!ring_writer_on_tmpfs(l->writer))
 		live_warn(l, "the ring is not on tmpfs: %s: a busy disk may stall the sidecar; use a path on tmpfs",
 			  c->ring);
@@ -185,7 +190,7 @@ int live_scope(struct live *l, const struct config *c, struct collect_options *o
 
 /* --- collection ------------------------------------------------------------------------------- */
 
-static void collect_says(void *arg, enum collect_log_level level, const char *line)
+void live_collect_says(void *arg, enum collect_log_level level, const char *line)
 {
 	(void)arg;
 	log_at((enum log_level)level, "%s", line);
@@ -211,7 +216,7 @@ static int open_journal(struct live *l, const struct config *c, const struct col
 static int open_collect(struct live *l, const struct config *c)
 {
 	struct collect_options o = { .frequency = c->frequency, .stack_depth = c->stack_depth,
-				     .low_latency = c->low_latency, .log = collect_says, .scope = EV_SCOPE_PIDNS };
+				     .low_latency = c->low_latency, .log = live_collect_says, .scope = EV_SCOPE_PIDNS };
 	char why[COLLECT_WHY_MAX];
 	int status = live_scope(l, c, &o);
 

@@ -24,4 +24,13 @@ for golden in "$data"/*.json; do
 	fi
 	rm -f "$dir"/ring*
 done
+# A recording that was cut says so, and what is whole is replayed.
+head -c 90000 "$dir/shares.journal" >"$dir/cut.journal"
+"$top/ringsided" --replay "$dir/cut.journal" --ring "$dir/ring" 2>"$dir/err"
+if grep -q 'was cut' "$dir/err"; then
+	echo "ok a cut recording is told"
+else
+	echo "not ok a cut recording is told: $(cat "$dir/err")"
+	failed=1
+fi
 exit $failed
