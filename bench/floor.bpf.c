@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The floor under any profiler that samples by BPF: take both stacks, hand them to user space through
- * a ring buffer, wake nobody.
+ * The floor under any profiler that samples by BPF: take both stacks, hand them to user
+ * space through a ring buffer, wake nobody.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -19,7 +19,8 @@ struct {
 	__uint(max_entries, 1 << 23);
 } samples SEC(".maps");
 
-/* Too big for the stack, and a reservation of the largest size would cost what nobody needs. */
+/* Too big for the stack, and a reservation of the largest size would cost what nobody
+ * needs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -48,8 +49,8 @@ int floor_tick(void *ctx)
 	s->kernel_bytes = n < 0 ? 0 : n;
 	if (s->kernel_bytes < 0 || s->kernel_bytes > max)
 		return 0;
-	n = bpf_get_stack(ctx, (char *)s->frames + s->kernel_bytes, MAX_FRAMES * sizeof(__u64),
-		BPF_F_USER_STACK);
+	n = bpf_get_stack(ctx, (char *)s->frames + s->kernel_bytes,
+			  MAX_FRAMES * sizeof(__u64), BPF_F_USER_STACK);
 	s->user_bytes = n < 0 ? 0 : n;
 	n = s->kernel_bytes + s->user_bytes;
 	if (n < 0 || n > 2 * max)

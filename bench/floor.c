@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * floor clock HZ SECONDS: the bare software clock event on every CPU, nothing else.
- * floor poll HZ SECONDS OBJECT [TGID]: with bench/floor.bpf.c attached, its ring buffer polled each 50 ms
- * and what it holds thrown away.
+ * floor poll HZ SECONDS OBJECT [TGID]: with bench/floor.bpf.c attached, its ring buffer
+ * polled each 50 ms and what it holds thrown away.
  *
- * Prints `ready` and at the end `samples N`.  Below this no sampling profiler on this machine can get.
+ * Prints `ready` and at the end `samples N`.  Below this no sampling profiler on this
+ * machine can get.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -35,13 +36,17 @@ static int discard(void *ctx, void *data, size_t size)
 static int open_clocks(int *fds, uint64_t hz)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = hz, .freq = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = hz,
+		.freq = 1,
 	};
 	int n = 0;
 
 	for (int cpu = 0; cpu < MAX_CPUS && n < MAX_CPUS; cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1,
+				      PERF_FLAG_FD_CLOEXEC);
 
 		if (fd >= 0)
 			fds[n++] = fd;
@@ -103,7 +108,8 @@ int main(int argc, char **argv)
 	int fds[MAX_CPUS], n;
 
 	if (!poll && (argc != 4 || strcmp(argv[1], "clock"))) {
-		fprintf(stderr, "usage: floor clock HZ SECONDS | floor poll HZ SECONDS OBJECT [TGID]\n");
+		fprintf(stderr,
+			"usage: floor clock HZ SECONDS | floor poll HZ SECONDS OBJECT [TGID]\n");
 		return 2;
 	}
 	n = open_clocks(fds, strtoull(argv[2], NULL, 10));
@@ -114,8 +120,9 @@ int main(int argc, char **argv)
 	if (poll) {
 		obj = load(argv[4], argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0);
 		if (obj && !attach(obj, fds, n))
-			ring = ring_buffer__new(bpf_object__find_map_fd_by_name(obj, "samples"),
-				discard, NULL, NULL);
+			ring = ring_buffer__new(
+				bpf_object__find_map_fd_by_name(obj, "samples"), discard,
+				NULL, NULL);
 		if (!ring) {
 			fprintf(stderr, "floor: cannot load %s\n", argv[4]);
 			return 1;

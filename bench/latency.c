@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * latency [--ring PATH] [--seconds S] [--pid PID] [--oldest] [--first] [--pause MS]: a reader that follows
- * the ring, as any client does, and measures what arrives: how late, named or not, complete or not, how
- * far its wall clock is from ours.  --first ends at the first sample of PID whose leaf has a name.
- * --pause makes a reader that is too slow.  Prints one JSON object at the end or on SIGTERM.
+ * latency [--ring PATH] [--seconds S] [--pid PID] [--oldest] [--first] [--pause MS]: a
+ * reader that follows the ring, as any client does, and measures what arrives: how late,
+ * named or not, complete or not, how far its wall clock is from ours.  --first ends at
+ * the first sample of PID whose leaf has a name.
+ * --pause makes a reader that is too slow.  Prints one JSON object at the end or on
+ * SIGTERM.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -53,7 +55,8 @@ static int64_t wall_offset(void)
 	int64_t offset = 0;
 
 	for (int i = 0; i < 50; i++) {
-		uint64_t a = now(CLOCK_BOOTTIME), w = now(CLOCK_REALTIME), b = now(CLOCK_BOOTTIME);
+		uint64_t a = now(CLOCK_BOOTTIME), w = now(CLOCK_REALTIME),
+			 b = now(CLOCK_BOOTTIME);
 
 		if (b - a < best) {
 			best = b - a;
@@ -144,26 +147,29 @@ static void report(struct ringside *r, const struct tally *t)
 
 	ringside_geometry(r, &g);
 	printf("{\"records\": %ju, \"samples\": %ju, \"mine\": %ju, \"p50_ms\": %.2f, \"p99_ms\": %.2f, "
-		"\"p999_ms\": %.2f, \"max_ms\": %.2f, ", (uintmax_t)t->records, (uintmax_t)t->samples,
-		(uintmax_t)n, percentile(n, 0.5), percentile(n, 0.99), percentile(n, 0.999),
-		(double)t->late_max / 1e6);
+	       "\"p999_ms\": %.2f, \"max_ms\": %.2f, ",
+	       (uintmax_t)t->records, (uintmax_t)t->samples, (uintmax_t)n,
+	       percentile(n, 0.5), percentile(n, 0.99), percentile(n, 0.999),
+	       (double)t->late_max / 1e6);
 	printf("\"frames\": %ju, \"named\": %ju, \"seventy\": %ju, \"twenty\": %ju, \"ten\": %ju, "
-		"\"weight\": %ju, ", (uintmax_t)t->frames, (uintmax_t)t->frames_named,
-		(uintmax_t)t->seventy, (uintmax_t)t->twenty, (uintmax_t)t->ten, (uintmax_t)t->weight);
+	       "\"weight\": %ju, ",
+	       (uintmax_t)t->frames, (uintmax_t)t->frames_named, (uintmax_t)t->seventy,
+	       (uintmax_t)t->twenty, (uintmax_t)t->ten, (uintmax_t)t->weight);
 	printf("\"gaps\": %ju, \"lapped\": %ju, \"lost_writer\": %ju, \"wall_error_ns\": %jd, ",
-		(uintmax_t)t->gaps, (uintmax_t)t->lapped, (uintmax_t)t->lost_writer,
-		(intmax_t)(t->wall_error_max > -t->wall_error_min ? t->wall_error_max :
-			-t->wall_error_min));
+	       (uintmax_t)t->gaps, (uintmax_t)t->lapped, (uintmax_t)t->lost_writer,
+	       (intmax_t)(t->wall_error_max > -t->wall_error_min ? t->wall_error_max
+								 : -t->wall_error_min));
 	printf("\"first_boot\": %ju, \"last_boot\": %ju, \"first_named\": %ju, ",
-		(uintmax_t)t->first_boot, (uintmax_t)t->last_boot, (uintmax_t)t->first_named);
+	       (uintmax_t)t->first_boot, (uintmax_t)t->last_boot,
+	       (uintmax_t)t->first_named);
 	printf("\"data_bytes\": %ju, \"dict_used\": %ju, \"held\": %ju, \"next_seq\": %ju}\n",
-		(uintmax_t)g.data_bytes, (uintmax_t)g.dict_used_bytes,
-		(uintmax_t)(g.next_seq - g.first_seq), (uintmax_t)g.next_seq);
+	       (uintmax_t)g.data_bytes, (uintmax_t)g.dict_used_bytes,
+	       (uintmax_t)(g.next_seq - g.first_seq), (uintmax_t)g.next_seq);
 }
 
 /* Until SECONDS are over, a signal comes, or (first) somebody has a name. */
-static int follow(struct ringside *r, struct tally *t, uint32_t pid, double seconds, bool first,
-		  useconds_t pause)
+static int follow(struct ringside *r, struct tally *t, uint32_t pid, double seconds,
+		  bool first, useconds_t pause)
 {
 	uint64_t end = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	int64_t offset = wall_offset();
@@ -171,7 +177,8 @@ static int follow(struct ringside *r, struct tally *t, uint32_t pid, double seco
 	bool fresh = false;
 	int got = 0;
 
-	while (!stop && got >= 0 && now(CLOCK_MONOTONIC) < end && !(first && t->first_named)) {
+	while (!stop && got >= 0 && now(CLOCK_MONOTONIC) < end &&
+	       !(first && t->first_named)) {
 		if (pause)
 			usleep(pause);
 		else
@@ -192,11 +199,14 @@ static int follow(struct ringside *r, struct tally *t, uint32_t pid, double seco
 
 static int open_ring(struct ringside **r, const char *path, bool oldest, double seconds)
 {
-	struct ringside_options o = { .size = sizeof(o), .path = path, .from_oldest = oldest };
+	struct ringside_options o = { .size = sizeof(o),
+				      .path = path,
+				      .from_oldest = oldest };
 	uint64_t end = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	int err;
 
-	while ((err = ringside_open(r, &o)) == -ENOENT && !stop && now(CLOCK_MONOTONIC) < end)
+	while ((err = ringside_open(r, &o)) == -ENOENT && !stop &&
+	       now(CLOCK_MONOTONIC) < end)
 		usleep(1000);
 	return err;
 }
@@ -204,9 +214,12 @@ static int open_ring(struct ringside **r, const char *path, bool oldest, double 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "ring", required_argument, NULL, 'r' }, { "seconds", required_argument, NULL, 's' },
-		{ "pid", required_argument, NULL, 'p' }, { "oldest", no_argument, NULL, 'o' },
-		{ "first", no_argument, NULL, 'f' }, { "pause", required_argument, NULL, 'w' },
+		{ "ring", required_argument, NULL, 'r' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "pid", required_argument, NULL, 'p' },
+		{ "oldest", no_argument, NULL, 'o' },
+		{ "first", no_argument, NULL, 'f' },
+		{ "pause", required_argument, NULL, 'w' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct sigaction sa = { .sa_handler = on_signal };

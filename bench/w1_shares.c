@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * w1_shares --seconds S | --rounds N [--threads T] [--depth D]: the workload W1.  T threads (2) burn CPU
- * under D frames (19), their leaves in shares of 70, 20 and 10 percent.  --rounds does a fixed amount of
- * work in each thread, so that what a profiler costs its victim shows in the CPU time that it needs.
+ * w1_shares --seconds S | --rounds N [--threads T] [--depth D]: the workload W1.  T
+ * threads (2) burn CPU under D frames (19), their leaves in shares of 70, 20 and 10
+ * percent.  --rounds does a fixed amount of work in each thread, so that what a profiler
+ * costs its victim shows in the CPU time that it needs.
  *
- * Prints one line: `cpu SECONDS wall SECONDS rounds N seventy P twenty P ten P`.  The shares are measured
- * by the thread's own CPU clock, apart from the loop's code: the clock's cost is in them.
+ * Prints one line: `cpu SECONDS wall SECONDS rounds N seventy P twenty P ten P`.  The
+ * shares are measured by the thread's own CPU clock, apart from the loop's code: the
+ * clock's cost is in them.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -36,7 +38,8 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The number differs, or the compiler would fold the three into one; aligned, or one would be faster. */
+/* The number differs, or the compiler would fold the three into one; aligned, or one
+ * would be faster. */
 #define BURN(name, number)					\
 __attribute__((noinline, aligned(64))) static uint64_t name(uint64_t n) \
 {								\
@@ -92,7 +95,8 @@ static void *worker_run(void *arg)
 	struct worker *w = arg;
 	uint64_t end = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9), sum = 0;
 
-	/* The leaf, leaves(), descend() once more, this one and what libc starts a thread with. */
+	/* The leaf, leaves(), descend() once more, this one and what libc starts a thread
+	 * with. */
 	while (seconds > 0 ? now(CLOCK_MONOTONIC) < end : w->rounds < max_rounds)
 		sum += descend(w, depth > 6 ? depth - 6 : 0);
 	return (void *)(uintptr_t)(sum | 1);
@@ -109,16 +113,20 @@ static void report(const struct worker *w, long threads, uint64_t wall)
 	}
 	sum = ns[SEVENTY] + ns[TWENTY] + ns[TEN] + 1;
 	printf("cpu %.6f wall %.6f rounds %llu seventy %.3f twenty %.3f ten %.3f\n",
-		(double)now(CLOCK_PROCESS_CPUTIME_ID) / 1e9, (double)wall / 1e9,
-		(unsigned long long)(rounds / (uint64_t)threads), 100.0 * (double)ns[SEVENTY] / (double)sum,
-		100.0 * (double)ns[TWENTY] / (double)sum, 100.0 * (double)ns[TEN] / (double)sum);
+	       (double)now(CLOCK_PROCESS_CPUTIME_ID) / 1e9, (double)wall / 1e9,
+	       (unsigned long long)(rounds / (uint64_t)threads),
+	       100.0 * (double)ns[SEVENTY] / (double)sum,
+	       100.0 * (double)ns[TWENTY] / (double)sum,
+	       100.0 * (double)ns[TEN] / (double)sum);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "seconds", required_argument, NULL, 's' }, { "rounds", required_argument, NULL, 'r' },
-		{ "threads", required_argument, NULL, 't' }, { "depth", required_argument, NULL, 'd' },
+		{ "seconds", required_argument, NULL, 's' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "depth", required_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 },
 	};
 	static struct worker w[64];

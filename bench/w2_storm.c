@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * w2_storm threads|exec SECONDS: the workload W2.  `threads` makes and joins 2000 short threads a second;
- * `exec` forks, execs itself and waits as fast as it goes.  Prints `made N`.
+ * w2_storm threads|exec SECONDS: the workload W2.  `threads` makes and joins 2000 short
+ * threads a second; `exec` forks, execs itself and waits as fast as it goes.  Prints
+ * `made N`.
  */
 #include <errno.h>
 #include <pthread.h>

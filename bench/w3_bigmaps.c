@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 /*
- * w3_function_0 .. w3_function_19999 and the table of them, made by the assembler: a compiler takes many
- * minutes over so many functions.  Each counts its argument down, with a frame of its own.
+ * w3_function_0 .. w3_function_19999 and the table of them, made by the assembler: a
+ * compiler takes many minutes over so many functions.  Each counts its argument down,
+ * with a frame of its own.
  */
 #define W3_FUNCTIONS 20000
 #if defined(__aarch64__)
@@ -28,8 +29,7 @@ __asm__(".text\n"
 	".altmacro\n"
 	".macro w3_function n\n"
 	".type w3_function_\\n, %function\n"
-	"w3_function_\\n:\n" W3_BODY
-	".size w3_function_\\n, . - w3_function_\\n\n"
+	"w3_function_\\n:\n" W3_BODY ".size w3_function_\\n, . - w3_function_\\n\n"
 	".pushsection .data.rel.ro, \"aw\"\n .balign 8\n .quad w3_function_\\n\n .popsection\n"
 	".endm\n"
 	".pushsection .data.rel.ro, \"aw\"\n .balign 8\n w3_functions:\n .popsection\n"
@@ -39,7 +39,8 @@ __asm__(".text\n"
 	".set w3_i, w3_i + 1\n"
 	".endr\n"
 	".noaltmacro\n");
-extern void (*const w3_functions[W3_FUNCTIONS])(uint64_t) __attribute__((visibility("hidden")));
+extern void (*const w3_functions[W3_FUNCTIONS])(uint64_t)
+	__attribute__((visibility("hidden")));
 
 static double cpu(void)
 {

@@ -18,8 +18,8 @@
 #include "bpf/output.h"
 
 /*
- * struct ev_sample and ev_exec end in a flexible member; what holds its bytes follows them
- * here.
+ * struct ev_sample and ev_exec end in a flexible member; what holds its bytes follows
+ * them here.
  */
 #pragma clang diagnostic ignored "-Wgnu-variable-sized-type-not-at-end"
 
@@ -30,8 +30,8 @@ const volatile __u32 stack_ask = EV_MAX_FRAMES * 8;	/* bytes asked for */
 const volatile __u32 stack_max = EV_MAX_FRAMES;	/* kernel.perf_event_max_stack: never more come */
 
 /*
- * A sample under construction.  Two parts of up to 127 frames, and one more to see that it
- * was cut.
+ * A sample under construction.  Two parts of up to 127 frames, and one more to see that
+ * it was cut.
  */
 #define SCRATCH_FRAMES	256
 struct scratch {
@@ -63,8 +63,8 @@ static __always_inline __u32 frames_kept(long bytes, __u32 cut_flag, __u32 *flag
 	return n > EV_MAX_FRAMES ? EV_MAX_FRAMES : n;
 }
 
-static __always_inline __u32 take_kernel_stack(struct bpf_perf_event_data *ctx, struct scratch *s,
-					       __u32 *flags)
+static __always_inline __u32 take_kernel_stack(struct bpf_perf_event_data *ctx,
+					       struct scratch *s, __u32 *flags)
 {
 	long n = bpf_get_stack(ctx, s->frames, stack_ask, 0);
 
@@ -104,8 +104,9 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 	return BPF_CORE_READ(task, mm) != NULL;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
-					struct cpu_stats *st, __u32 tgid, __u32 tid)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
+					struct task_struct *task, struct cpu_stats *st,
+					__u32 tgid, __u32 tid)
 {
 	__u32 zero = 0, kernel = 0, user = 0, flags, size;
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &zero);
@@ -181,7 +182,8 @@ int BPF_PROG(ringside_fork, struct task_struct *parent, struct task_struct *chil
 		parent_tgid = 0;
 	if (!in_scope(parent_tgid))
 		return 0;
-	if (scope == EV_SCOPE_PIDS && bpf_map_update_elem(&scope_pids, &tgid, &one, BPF_ANY)) {
+	if (scope == EV_SCOPE_PIDS &&
+	    bpf_map_update_elem(&scope_pids, &tgid, &one, BPF_ANY)) {
 		count_process_loss();	/* full: this one will not be sampled, so nothing is told of it */
 		return 0;
 	}
@@ -220,7 +222,8 @@ static __always_inline void fill_exec(struct exec_event *e, struct task_struct *
 	e->exec.dev_major = dev >> MINORBITS;
 	e->exec.dev_minor = dev & ((1u << MINORBITS) - 1);
 	e->exec.parent_tgid = 0;
-	if (!task_ids(BPF_CORE_READ(task, real_parent), &e->exec.parent_tgid, &parent_tid))
+	if (!task_ids(BPF_CORE_READ(task, real_parent), &e->exec.parent_tgid,
+		      &parent_tid))
 		e->exec.parent_tgid = 0;
 	BPF_CORE_READ_INTO(&e->exec.comm, task, comm);
 	__builtin_memset(e->filename, 0, sizeof(e->filename));
@@ -231,14 +234,15 @@ static __always_inline void fill_exec(struct exec_event *e, struct task_struct *
 		e->exec.head.flags |= EV_F_MISC_CUT;
 	e->exec.filename_len = n;
 	/*
-	 * With its NUL, padded to 8.  The record is longer: the rest is zeroes and no part
-	 * of the event.
+	 * With its NUL, padded to 8.  The record is longer: the rest is zeroes and no
+	 * part of the event.
 	 */
 	e->exec.head.size = sizeof(e->exec) + (((__u32)n + 8) & ~7u);
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(ringside_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+int BPF_PROG(ringside_exec, struct task_struct *task, int old_pid,
+	     struct linux_binprm *bprm)
 {
 	struct exec_event *e;
 	__u32 tgid = 0, tid = 0;
@@ -267,7 +271,8 @@ static __always_inline __u32 process_exit_code(struct task_struct *task)
 	return BPF_CORE_READ(task, group_leader, exit_code);
 }
 
-/* Every thread comes by; the last one, after which signal->live is 0, ends the process. */
+/* Every thread comes by; the last one, after which signal->live is 0, ends the process.
+ */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ringside_exit, struct task_struct *task)
 {
@@ -275,7 +280,8 @@ int BPF_PROG(ringside_exit, struct task_struct *task)
 	struct ev_exit *e;
 	bool wanted;
 
-	if (BPF_CORE_READ(task, signal, live.counter) != 0 || !task_ids(task, &tgid, &tid))
+	if (BPF_CORE_READ(task, signal, live.counter) != 0 ||
+	    !task_ids(task, &tgid, &tid))
 		return 0;
 	wanted = in_scope(tgid);
 	if (scope == EV_SCOPE_PIDS)

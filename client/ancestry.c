@@ -85,7 +85,8 @@ static bool starts_at(uint64_t ticks, uint64_t start_ns)
 	if (!start_ns || hz <= 0)
 		return false;
 	want = (uint64_t)((int64_t)start_ns + offset) / (NS / (uint64_t)hz);
-	/* The kernel rounds down; one tick more for a namespace whose offset is not whole ticks. */
+	/* The kernel rounds down; one tick more for a namespace whose offset is not whole
+	 * ticks. */
 	return ticks == want || ticks == want + 1;
 }
 

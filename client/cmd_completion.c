@@ -31,10 +31,12 @@ static void bash_arguments(FILE *f, const struct command *c)
 		if (row->letter)
 			fprintf(f, "|%s:-%c", c->name, row->letter);
 		if (row->choices)
-			fprintf(f, ") COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
+			fprintf(f,
+				") COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
 				row->choices);
 		else if (row->type == OPTION_TEXT)
-			fprintf(f, ") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
+			fprintf(f,
+				") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
 		else
 			fprintf(f, ") return ;;\n");
 	}
@@ -42,12 +44,13 @@ static void bash_arguments(FILE *f, const struct command *c)
 
 static void bash_write(FILE *f)
 {
-	fprintf(f, "# bash completion for ringside, made by 'ringside completion bash'\n"
-		   "_ringside()\n{\n"
-		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-		   "\tlocal command=${COMP_WORDS[1]}\n\n"
-		   "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-		   "\t\tCOMPREPLY=($(compgen -W '");
+	fprintf(f,
+		"# bash completion for ringside, made by 'ringside completion bash'\n"
+		"_ringside()\n{\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		"\tlocal command=${COMP_WORDS[1]}\n\n"
+		"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+		"\t\tCOMPREPLY=($(compgen -W '");
 	for (const struct command *c = subcommands; c->name; c++)
 		fprintf(f, "%s ", c->name);
 	fprintf(f, "--help --version' -- \"$cur\"))\n\t\treturn\n\tfi\n"
@@ -70,7 +73,8 @@ static void bash_write(FILE *f)
 	fprintf(f, "\tesac\n}\ncomplete -F _ringside ringside\n");
 }
 
-/* Text inside '...' of zsh's _arguments specification or of fish: quotes and brackets go. */
+/* Text inside '...' of zsh's _arguments specification or of fish: quotes and brackets go.
+ */
 static void plain_words(FILE *f, const char *s)
 {
 	for (; *s; s++)
@@ -79,7 +83,8 @@ static void plain_words(FILE *f, const char *s)
 
 static void zsh_row(FILE *f, const struct option_row *row)
 {
-	const char *repeat = row->type == OPTION_LIST || row->type == OPTION_NUMBER_LIST ? "*" : "";
+	const char *repeat =
+		row->type == OPTION_LIST || row->type == OPTION_NUMBER_LIST ? "*" : "";
 
 	for (int letter = 0; letter <= (row->letter ? 1 : 0); letter++) {
 		if (letter)
@@ -98,20 +103,23 @@ static void zsh_row(FILE *f, const struct option_row *row)
 		else if (row->choices)
 			fprintf(f, ":%s:(%s)", "choice", row->choices);
 		else if (row->argument)
-			fprintf(f, ":argument:%s", row->type == OPTION_TEXT ? "_files" : "");
+			fprintf(f, ":argument:%s",
+				row->type == OPTION_TEXT ? "_files" : "");
 		fputs("' \\\n", f);
 	}
 }
 
 static void zsh_write(FILE *f)
 {
-	fprintf(f, "#compdef ringside\n# made by 'ringside completion zsh'\n_ringside()\n{\n"
-		   "\tlocal -a commands\n\tcommands=(\n");
+	fprintf(f,
+		"#compdef ringside\n# made by 'ringside completion zsh'\n_ringside()\n{\n"
+		"\tlocal -a commands\n\tcommands=(\n");
 	for (const struct command *c = subcommands; c->name; c++)
 		fprintf(f, "\t\t'%s:%s'\n", c->name, c->summary);
-	fprintf(f, "\t)\n\tif ((CURRENT == 2)); then\n\t\t_describe command commands\n\t\treturn\n"
-		   "\tfi\n\tlocal command=$words[2]\n\tshift words\n\t((CURRENT--))\n"
-		   "\tcase $command in\n");
+	fprintf(f,
+		"\t)\n\tif ((CURRENT == 2)); then\n\t\t_describe command commands\n\t\treturn\n"
+		"\tfi\n\tlocal command=$words[2]\n\tshift words\n\t((CURRENT--))\n"
+		"\tcase $command in\n");
 	for (const struct command *c = subcommands; c->name; c++) {
 		fprintf(f, "\t%s) _arguments -s \\\n", c->name);
 		for (size_t i = 0; i < option_table_rows; i++)
@@ -129,8 +137,8 @@ static void zsh_write(FILE *f)
 
 static void fish_row(FILE *f, const struct command *c, const struct option_row *row)
 {
-	fprintf(f, "complete -c ringside -n '__fish_seen_subcommand_from %s' -l %s", c->name,
-		row->name);
+	fprintf(f, "complete -c ringside -n '__fish_seen_subcommand_from %s' -l %s",
+		c->name, row->name);
 	if (row->letter)
 		fprintf(f, " -s %c", row->letter);
 	if (row->type == OPTION_TEXT)
@@ -149,8 +157,9 @@ static void fish_write(FILE *f)
 	fprintf(f, "# fish completion for ringside, made by 'ringside completion fish'\n"
 		   "complete -c ringside -f\n");
 	for (const struct command *c = subcommands; c->name; c++) {
-		fprintf(f, "complete -c ringside -n __fish_use_subcommand -a %s -d '%s'\n", c->name,
-			c->summary);
+		fprintf(f,
+			"complete -c ringside -n __fish_use_subcommand -a %s -d '%s'\n",
+			c->name, c->summary);
 		for (size_t i = 0; i < option_table_rows; i++)
 			if (shown(&option_table[i], c))
 				fish_row(f, c, &option_table[i]);
@@ -175,8 +184,9 @@ bool completion_write(FILE *f, const char *shell)
 int cmd_completion(const struct command *c, const struct options *o)
 {
 	if (o->noperands != 1 || !completion_write(stdout, o->operands[0])) {
-		complain("completion: takes one of bash, zsh, fish; see 'ringside %s --help'",
-			 c->name);
+		complain(
+			"completion: takes one of bash, zsh, fish; see 'ringside %s --help'",
+			c->name);
 		return CLIENT_USAGE;
 	}
 	return CLIENT_OK;

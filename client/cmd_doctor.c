@@ -71,7 +71,8 @@ static void put_text_probe(struct text *t, const struct field f[PROBE_FIELDS])
 
 static void put_json_probe(struct json *j, const struct field f[PROBE_FIELDS])
 {
-	static const char *const keys[PROBE_FIELDS] = { "name", "ok", "need", "effect", "remedy" };
+	static const char *const keys[PROBE_FIELDS] = { "name", "ok", "need", "effect",
+							"remedy" };
 
 	json_open(j, '{');
 	for (int i = 0; i < PROBE_FIELDS; i++) {
@@ -95,7 +96,9 @@ static void put_probe(struct doctor *d, const struct status_view *v)
 		json_key(&d->j, "probe");
 		json_open(&d->j, '[');
 	} else {
-		text_printf(&d->t, "What this kernel and ringsided's rights allow (pid %" PRIu32 "):\n",
+		text_printf(&d->t,
+			    "What this kernel and ringsided's rights allow (pid %" PRIu32
+			    "):\n",
 			    v->liveness.writer_pid);
 	}
 	for (uint32_t i = 0; (row = status_view_text(v, RINGSIDE_T_PROBE, i)); i++) {
@@ -181,14 +184,17 @@ static void begin(struct doctor *d, const char *ring, bool own)
 		json_put_bool(&d->j, "private", own);
 		return;
 	}
-	text_puts(&d->t, own ? "No live writer: checked with a ringsided of doctor's own.\n" : "Ring ");
+	text_puts(&d->t,
+		  own ? "No live writer: checked with a ringsided of doctor's own.\n"
+		      : "Ring ");
 	if (own)
 		return;
 	escape_terminal_string(&d->t, ring);
 	text_puts(&d->t, " has a live writer.\n");
 }
 
-/* Probe and self-check on an open ring.  The child is burning already.  Whether all is well. */
+/* Probe and self-check on an open ring.  The child is burning already.  Whether all is
+ * well. */
 static bool examine(struct doctor *d, struct ring *r, struct selfcheck *s, bool own)
 {
 	struct status_view v;
@@ -244,8 +250,10 @@ static bool examine_private(struct doctor *d, const struct options *o)
 	err = private_writer_start(&w, s.child);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (err) {
-		complain("doctor: no live writer, and one of doctor's own did not start: %s; "
-			 "'ringsided --probe' names what is missing", w.why);
+		complain(
+			"doctor: no live writer, and one of doctor's own did not start: %s; "
+			"'ringsided --probe' names what is missing",
+			w.why);
 	} else {
 		flags.path = w.ring;
 		if (!ring_open(&r, o, &flags)) {
@@ -258,7 +266,8 @@ static bool examine_private(struct doctor *d, const struct options *o)
 	return ok;
 }
 
-/* A live ring that we can read; else false with *hopeless when a private one is no substitute. */
+/* A live ring that we can read; else false with *hopeless when a private one is no
+ * substitute. */
 static bool find_live(struct ring *r, const struct options *o, bool *hopeless)
 {
 	struct ring_flags flags = { .quiet = true };
@@ -266,7 +275,8 @@ static bool find_live(struct ring *r, const struct options *o, bool *hopeless)
 
 	*hopeless = false;
 	if (ring_open(r, o, &flags)) {
-		/* Somebody else's ring that we may not read: say so, and do not look elsewhere. */
+		/* Somebody else's ring that we may not read: say so, and do not look
+		 * elsewhere. */
 		if (r->open_error != -ENOENT)
 			complain("doctor: %s", ringside_open_error());
 		*hopeless = r->open_error == -EACCES || r->open_error == -EPERM;
@@ -286,8 +296,8 @@ int cmd_doctor(const struct command *c, const struct options *o)
 	struct ring r;
 
 	if (o->noperands) {
-		complain("doctor: %s: takes no operand; see 'ringside %s --help'", o->operands[0],
-			 c->name);
+		complain("doctor: %s: takes no operand; see 'ringside %s --help'",
+			 o->operands[0], c->name);
 		return CLIENT_USAGE;
 	}
 	text_init(&d.t, TEXT_LINE_MAX);
@@ -298,8 +308,10 @@ int cmd_doctor(const struct command *c, const struct options *o)
 	} else if (!hopeless && private_writer_allowed()) {
 		ok = examine_private(&d, o);
 	} else if (!hopeless) {
-		complain("doctor: %s: no live writer, and no right to start one: start ringsided "
-			 "(systemctl start ringsided), or run 'ringside doctor' as root", r.path);
+		complain(
+			"doctor: %s: no live writer, and no right to start one: start ringsided "
+			"(systemctl start ringsided), or run 'ringside doctor' as root",
+			r.path);
 	}
 	write_all(STDOUT_FILENO, text_string(&d.t), d.t.len);
 	text_fini(&d.t);

@@ -28,7 +28,8 @@ static void explain(struct text *t, const struct option_row *row)
 		text_printf(t, " (default: %s)", row->preset);
 }
 
-/* Writes words from column `at` on, breaking lines before WIDTH and indenting by `indent`. */
+/* Writes words from column `at` on, breaking lines before WIDTH and indenting by
+ * `indent`. */
 static void wrap(FILE *f, const char *words, unsigned at, unsigned indent)
 {
 	bool first = true;
@@ -108,8 +109,9 @@ void help_overview(FILE *f)
 		   "Reads the samples that ringsided publishes in a ring file.\n\n");
 	for (const struct command *c = subcommands; c->name; c++)
 		fprintf(f, "  %-12s %s\n", c->name, c->summary);
-	fprintf(f, "\n'ringside COMMAND --help' shows the options of a command, "
-		   "'ringside --version'\nthe version.  Not there yet: top, a live table.\n");
+	fprintf(f,
+		"\n'ringside COMMAND --help' shows the options of a command, "
+		"'ringside --version'\nthe version.  Not there yet: top, a live table.\n");
 }
 
 /* One word of running text; at the start of a line it must not look like a request. */
@@ -200,7 +202,8 @@ int cmd_help(const struct command *c, const struct options *o)
 	}
 	c = command_find(o->operands[0]);
 	if (!c) {
-		complain("help: %s: no such command; see 'ringside --help'", o->operands[0]);
+		complain("help: %s: no such command; see 'ringside --help'",
+			 o->operands[0]);
 		return CLIENT_USAGE;
 	}
 	if (option_given(o, OPTION_MDOC))

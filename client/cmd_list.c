@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ringside list: the processes that the records held now refer to, with their resource. */
+/* ringside list: the processes that the records held now refer to, with their resource.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static int print(struct list *l, const struct options *o)
 		if (o->value[OPTION_FORM].number == FORM_JSON)
 			process_json(&line, l->table.sorted[i]);
 		else
-			process_text(&line, l->table.sorted[i], option_given(o, OPTION_UTC));
+			process_text(&line, l->table.sorted[i],
+				     option_given(o, OPTION_UTC));
 		err = output_lines(&out, &line);
 		text_clear(&line);
 	}
@@ -74,8 +76,10 @@ static int read_ring(struct list *l, const struct options *o)
 		err = follow_run(&f);
 	err = err ? ring_complain(&ring, err) : print(l, o);
 	if (l->table.left_out)
-		complain("list: %" PRIu64 " records of processes beyond the first %d were left out; "
-			 "select fewer", l->table.left_out, PROCESS_TABLE_MAX);
+		complain("list: %" PRIu64
+			 " records of processes beyond the first %d were left out; "
+			 "select fewer",
+			 l->table.left_out, PROCESS_TABLE_MAX);
 	else if (!l->table.n && !err)
 		complain_note("%s: no held record matches", ring.path);
 	ring_close(&ring);
@@ -89,8 +93,8 @@ int cmd_list(const struct command *c, const struct options *o)
 	int err;
 
 	if (o->noperands) {
-		complain("list: %s: takes no operand; see 'ringside %s --help'", o->operands[0],
-			 c->name);
+		complain("list: %s: takes no operand; see 'ringside %s --help'",
+			 o->operands[0], c->name);
 		return CLIENT_USAGE;
 	}
 	err = selection_create(&selection, o);

@@ -47,10 +47,12 @@ static bool has_suffix(const char *s, const char *suffix)
 
 static enum form form_of(const char *file)
 {
-	static const struct { const char *suffix; enum form form; } suffixes[] = {
-		{ ".pprof", FORM_PPROF }, { ".pb.gz", FORM_PPROF }, { ".folded", FORM_FOLDED },
-		{ ".svg", FORM_LATER }, { ".speedscope.json", FORM_LATER },
-		{ ".perf.txt", FORM_LATER }, { ".otlp.pb", FORM_LATER }, { ".otlp.json", FORM_LATER },
+	static const struct { const char *suffix; enum form form;
+	} suffixes[] = {
+		{ ".pprof", FORM_PPROF },	    { ".pb.gz", FORM_PPROF },
+		{ ".folded", FORM_FOLDED },	    { ".svg", FORM_LATER },
+		{ ".speedscope.json", FORM_LATER }, { ".perf.txt", FORM_LATER },
+		{ ".otlp.pb", FORM_LATER },	    { ".otlp.json", FORM_LATER },
 	};
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
@@ -63,8 +65,9 @@ static enum form form_of(const char *file)
 static int choose_form(struct record *r, const char *file)
 {
 	if (!file || !*file) {
-		complain("record: needs --output FILE; the suffix chooses the form: .pprof, .pb.gz, "
-			 ".folded");
+		complain(
+			"record: needs --output FILE; the suffix chooses the form: .pprof, .pb.gz, "
+			".folded");
 		return CLIENT_USAGE;
 	}
 	if (option_given(r->o, OPTION_FORMAT)) {
@@ -73,13 +76,17 @@ static int choose_form(struct record *r, const char *file)
 	}
 	r->form = form_of(file);
 	if (r->form == FORM_LATER)
-		complain("--output %s: this form comes with a later version; there are .pprof, "
-			 ".pb.gz, .folded", file);
+		complain(
+			"--output %s: this form comes with a later version; there are .pprof, "
+			".pb.gz, .folded",
+			file);
 	else if (r->form == FORM_UNKNOWN && !strcmp(file, "-"))
 		complain("--output -: needs --format pprof or --format folded");
 	else if (r->form == FORM_UNKNOWN)
-		complain("--output %s: the suffix tells no form; use .pprof, .pb.gz or .folded, or "
-			 "--format", file);
+		complain(
+			"--output %s: the suffix tells no form; use .pprof, .pb.gz or .folded, or "
+			"--format",
+			file);
 	return r->form >= FORM_LATER ? CLIENT_USAGE : 0;
 }
 
@@ -87,11 +94,13 @@ static bool wanted(struct record *r, const struct ringside_record *rec)
 {
 	if (rec->kind != RINGSIDE_SAMPLE)
 		return false;
-	if (r->target.pid && !family_has(&r->family, rec->sample.pid, rec->sample.process_start_ns))
+	if (r->target.pid &&
+	    !family_has(&r->family, rec->sample.pid, rec->sample.process_start_ns))
 		return false;
 	if (!selection_matches(r->selection, rec))
 		return false;
-	/* Both forms count samples of the CPU clock; adding up other things would mix units. */
+	/* Both forms count samples of the CPU clock; adding up other things would mix
+	 * units. */
 	if (rec->sample.event != RINGSIDE_EVENT_CPU ||
 	    rec->sample.unit != RINGSIDE_UNIT_NANOSECONDS) {
 		r->other_events++;
@@ -188,16 +197,21 @@ static int write_file(struct record *r)
 static void remarks(const struct record *r)
 {
 	if (r->left_out)
-		complain("record: %" PRIu64 " samples were left out: out of memory; select less, or "
-			 "record for a shorter time", r->left_out);
+		complain("record: %" PRIu64
+			 " samples were left out: out of memory; select less, or "
+			 "record for a shorter time",
+			 r->left_out);
 	if (r->other_events)
-		complain_note("record: %" PRIu64 " samples of other events than cpu were skipped",
+		complain_note("record: %" PRIu64
+			      " samples of other events than cpu were skipped",
 			      r->other_events);
 	if (r->target.pid && !r->family.seen_root)
-		complain("record: no record names process %d: it ended before a tick could meet it, "
-			 "or it is out of ringsided's scope ('ringside status'), or ringsided sees "
-			 "another pid namespace and other numbers; then record without a command "
-			 "and select by --comm or --service", (int)r->target.pid);
+		complain(
+			"record: no record names process %d: it ended before a tick could meet it, "
+			"or it is out of ringsided's scope ('ringside status'), or ringsided sees "
+			"another pid namespace and other numbers; then record without a command "
+			"and select by --comm or --service",
+			(int)r->target.pid);
 	else if (!r->follow.counts.shown)
 		complain_note("record: no sample was selected; the file is empty");
 }
@@ -291,7 +305,8 @@ int cmd_record(const struct command *c, const struct options *o)
 	if (err)
 		return err;
 	if (o->noperands && option_given(o, OPTION_NO_FOLLOW)) {
-		complain("record: --no-follow reads the past, where a new COMMAND is not");
+		complain(
+			"record: --no-follow reads the past, where a new COMMAND is not");
 		return CLIENT_USAGE;
 	}
 	err = selection_create(&selection, o);
@@ -301,10 +316,14 @@ int cmd_record(const struct command *c, const struct options *o)
 	err = record_open(&r);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);	/* after the command was forked: it may need more */
 	r.follow = (struct follow){
-		.ring = &r.ring, .selection = selection,
+		.ring = &r.ring,
+		.selection = selection,
 		.no_follow = option_given(o, OPTION_NO_FOLLOW),
-		.has_duration = option_given(o, OPTION_FOR), .duration_ns = o->value[OPTION_FOR].time,
-		.record = record_one, .idle = record_idle, .arg = &r,
+		.has_duration = option_given(o, OPTION_FOR),
+		.duration_ns = o->value[OPTION_FOR].time,
+		.record = record_one,
+		.idle = record_idle,
+		.arg = &r,
 		.slice_ms = r.target.pid ? 100 : 0,
 	};
 	if (!err)

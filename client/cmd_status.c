@@ -36,8 +36,8 @@ int cmd_status(const struct command *c, const struct options *o)
 	int err;
 
 	if (o->noperands) {
-		complain("status: %s: takes no operand; see 'ringside %s --help'", o->operands[0],
-			 c->name);
+		complain("status: %s: takes no operand; see 'ringside %s --help'",
+			 o->operands[0], c->name);
 		return CLIENT_USAGE;
 	}
 	err = ring_open(&ring, o, &flags);
@@ -49,7 +49,8 @@ int cmd_status(const struct command *c, const struct options *o)
 	else
 		err = print(&v, o);
 	if (!err && !v.liveness.alive) {
-		complain_note("%s: no live writer holds this ring; start ringsided", ring.path);
+		complain_note("%s: no live writer holds this ring; start ringsided",
+			      ring.path);
 		err = CLIENT_FAILED;
 	}
 	ring_close(&ring);

@@ -105,7 +105,8 @@ static uint32_t frames_wanted(const struct options *o, enum form form)
 static int check_usage(const struct options *o)
 {
 	if (o->noperands) {
-		complain("tail: %s: takes no operand; see 'ringside tail --help'", o->operands[0]);
+		complain("tail: %s: takes no operand; see 'ringside tail --help'",
+			 o->operands[0]);
 		return CLIENT_USAGE;
 	}
 	if (option_given(o, OPTION_FOLLOW) && option_given(o, OPTION_NO_FOLLOW)) {
@@ -119,11 +120,14 @@ static int check_usage(const struct options *o)
 	return 0;
 }
 
-static int tail_init(struct tail *t, const struct options *o, const struct selection *selection)
+static int tail_init(struct tail *t, const struct options *o,
+		     const struct selection *selection)
 {
 	static void (*const writers[])(struct text *, const struct format *,
 				       const struct ringside_record *) = {
-		[FORM_SHORT] = format_short, [FORM_FULL] = format_full, [FORM_JSON] = format_json,
+		[FORM_SHORT] = format_short,
+		[FORM_FULL] = format_full,
+		[FORM_JSON] = format_json,
 		[FORM_FOLDED] = format_folded,
 	};
 
@@ -131,8 +135,10 @@ static int tail_init(struct tail *t, const struct options *o, const struct selec
 	t->selection = selection;
 	t->form = (enum form)o->value[OPTION_OUTPUT].number;
 	t->write = writers[t->form];
-	t->kinds = option_given(o, OPTION_KIND) ? o->value[OPTION_KIND].number :
-		   1 << KIND_SAMPLE | 1 << KIND_LOST | 1 << KIND_CLOCK | 1 << KIND_INCARNATION;
+	t->kinds = option_given(o, OPTION_KIND)
+			   ? o->value[OPTION_KIND].number
+			   : 1 << KIND_SAMPLE | 1 << KIND_LOST | 1 << KIND_CLOCK |
+				     1 << KIND_INCARNATION;
 	t->format.utc = option_given(o, OPTION_UTC);
 	t->format.root_first = option_given(o, OPTION_ROOT_FIRST);
 	t->format.colour = colour_wanted((enum colour_when)o->value[OPTION_COLOR].number,
@@ -157,10 +163,16 @@ static int tail_follow(struct tail *t, const struct options *o)
 	struct ring ring;
 	struct ring_flags flags = { .no_follow = option_given(o, OPTION_NO_FOLLOW) };
 	struct follow f = {
-		.ring = &ring, .selection = t->selection, .no_follow = flags.no_follow,
+		.ring = &ring,
+		.selection = t->selection,
+		.no_follow = flags.no_follow,
 		.has_duration = option_given(o, OPTION_FOR),
-		.duration_ns = o->value[OPTION_FOR].time, .lines = o->value[OPTION_LINES].number,
-		.record = tail_record, .wants = tail_wants, .idle = tail_idle, .arg = t,
+		.duration_ns = o->value[OPTION_FOR].time,
+		.lines = o->value[OPTION_LINES].number,
+		.record = tail_record,
+		.wants = tail_wants,
+		.idle = tail_idle,
+		.arg = t,
 	};
 	int err = ring_open(&ring, o, &flags);
 
@@ -169,7 +181,8 @@ static int tail_follow(struct tail *t, const struct options *o)
 	err = follow_start(&f);
 	if (!err)
 		err = follow_run(&f);
-	/* A reader of our output that has seen enough is no error, and wants no summary. */
+	/* A reader of our output that has seen enough is no error, and wants no summary.
+	 */
 	if (t->output.error == EPIPE) {
 		ring_close(&ring);
 		return CLIENT_OK;

@@ -29,7 +29,8 @@ void colour_start(struct text *t, bool on, enum colour c)
 void colour_start_for(struct text *t, bool on, const char *name)
 {
 	/* Readable on dark and on light ground; red is left to alarms. */
-	static const char *const codes[] = { "32", "33", "34", "35", "36", "92", "94", "95", "96" };
+	static const char *const codes[] = { "32", "33", "34", "35", "36",
+					     "92", "94", "95", "96" };
 	uint32_t h = 2166136261u;	/* FNV-1a */
 
 	if (!on)

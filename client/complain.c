@@ -15,8 +15,8 @@ void complain_level(bool quiet, bool verbose)
 	is_verbose = verbose;
 }
 
-/* Messages quote paths and names that others chose; backslashes of our own escapes are not doubled
- * because what is passed here has not been escaped yet. */
+/* Messages quote paths and names that others chose; backslashes of our own escapes are
+ * not doubled because what is passed here has not been escaped yet. */
 static void vcomplain(const char *format, va_list ap)
 {
 	char raw[4096];

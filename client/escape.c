@@ -53,8 +53,8 @@ static bool is_deceptive(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c ||
 	       (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-	       (c >= 0xe0000 && c <= 0xe007f);
+	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+	       (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
 static void put_escape(struct text *t, uint32_t c)
@@ -113,7 +113,8 @@ void escape_terminal_string(struct text *t, const char *s)
 		escape_terminal(t, s, strlen(s));
 }
 
-/* JSON's own escapes, and \u for what would act on a terminal that shows the JSON text. */
+/* JSON's own escapes, and \u for what would act on a terminal that shows the JSON text.
+ */
 static void put_json_escape(struct text *t, uint32_t c)
 {
 	switch (c) {

@@ -81,7 +81,8 @@ static int add(struct family_set *set, uint32_t pid, uint64_t start_ns)
 	if (grow(set))
 		return -ENOMEM;
 	at = position(set, pid);
-	memmove(set->members + at + 1, set->members + at, (set->n - at) * sizeof(*set->members));
+	memmove(set->members + at + 1, set->members + at,
+		(set->n - at) * sizeof(*set->members));
 	set->members[at] = (struct family_member){ pid, start_ns };
 	set->n++;
 	return 0;
@@ -92,7 +93,8 @@ static bool is_root(struct family *f, uint64_t start_ns)
 {
 	if (has(&f->kin, f->root, start_ns))
 		return true;
-	if (find_pid(&f->kin, f->root) || (f->is && start_ns && !f->is(f->root, start_ns)))
+	if (find_pid(&f->kin, f->root) ||
+	    (f->is && start_ns && !f->is(f->root, start_ns)))
 		return false;
 	/* Out of memory: it is asked for again next time. */
 	f->seen_root = true;
@@ -125,7 +127,8 @@ int family_learn(struct family *f, const struct ringside_process *p)
 		is_root(f, p->process_start_ns);
 		return 0;
 	}
-	/* A parent that no record named yet is nobody: of another namespace, its number is a stranger's. */
+	/* A parent that no record named yet is nobody: of another namespace, its number
+	 * is a stranger's. */
 	if (p->parent_pid && find_pid(&f->kin, p->parent_pid))
 		return add(&f->kin, p->pid, p->process_start_ns);
 	return 0;

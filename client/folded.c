@@ -52,7 +52,8 @@ static void put_location(struct folded *f, uint32_t id)
 	memcpy(&l, bytes, sizeof(l));
 	for (uint32_t i = l.nlines; i; i--) {
 		memcpy(&line, bytes + sizeof(l) + (i - 1) * sizeof(line), sizeof(line));
-		memcpy(&function, intern_get(&p->functions, line.function, &len), sizeof(function));
+		memcpy(&function, intern_get(&p->functions, line.function, &len),
+		       sizeof(function));
 		text_putc(&f->line, ';');
 		put_name(&f->line, p, function.name);
 	}
@@ -71,7 +72,8 @@ static int add_stack(struct folded *f, uint32_t id)
 	text_clear(&f->line);
 	put_name(&f->line, f->p, key.comm);
 	for (uint32_t i = key.nlocations; i; i--) {
-		memcpy(&location, bytes + sizeof(key) + (i - 1) * sizeof(location), sizeof(location));
+		memcpy(&location, bytes + sizeof(key) + (i - 1) * sizeof(location),
+		       sizeof(location));
 		put_location(f, location);
 	}
 	line = text_failed(&f->line) ? 0 :

@@ -14,7 +14,8 @@
 #define SLICE_MS	500		/* longest wait: how late a deadline or a dead writer is noticed */
 #define CHECK_RECORDS	256		/* records between looks at the clock while none is waited for */
 #define LINES_MAX	(1u << 20)
-/* A record stamped before --until may be published a drain (50 ms) and a name look-up later. */
+/* A record stamped before --until may be published a drain (50 ms) and a name look-up
+ * later. */
 #define LATE_NS		(NS_PER_SEC / 4)
 
 static void look_at_writer(struct follow *f)
@@ -30,15 +31,18 @@ static void look_at_writer(struct follow *f)
 		return;
 	f->was_alive = l.alive;
 	if (l.alive) {
-		complain_note("%s: ringsided is back (pid %" PRIu32 ")", f->ring->path, l.writer_pid);
+		complain_note("%s: ringsided is back (pid %" PRIu32 ")", f->ring->path,
+			      l.writer_pid);
 		return;
 	}
 	text_init(&age, 64);
 	duration_print(&age, (int64_t)l.heartbeat_age_ns);
 	complain_note("%s: ringsided (pid %" PRIu32 ") %s, last sign of life %s ago; %s",
-		      f->ring->path, l.writer_pid, l.closed ? "has ended" : "is gone without a word",
-		      text_string(&age), f->no_follow ? "reading what it left" :
-		      "waiting for a new one (what it left: --no-follow)");
+		      f->ring->path, l.writer_pid,
+		      l.closed ? "has ended" : "is gone without a word",
+		      text_string(&age),
+		      f->no_follow ? "reading what it left"
+				   : "waiting for a new one (what it left: --no-follow)");
 	text_fini(&age);
 }
 
@@ -49,8 +53,8 @@ static bool in_range(const struct follow *f, const struct ringside_record *rec)
 }
 
 /*
- * Positions at the last n records that record() would take, by reading all that is held once: the
- * ring is small and a selection can not be found otherwise.
+ * Positions at the last n records that record() would take, by reading all that is held
+ * once: the ring is small and a selection can not be found otherwise.
  */
 static int start_at_last(struct follow *f, const struct ringside_geometry *g)
 {
@@ -78,8 +82,10 @@ static int start_at_last(struct follow *f, const struct ringside_geometry *g)
 	return ring_seek_seq(f->ring, first);
 }
 
-/* What is asked for may be overwritten already: that is no loss of ours, but worth a word. */
-static void remark_on_since(const struct follow *f, const struct ringside_geometry *g, int64_t since)
+/* What is asked for may be overwritten already: that is no loss of ours, but worth a
+ * word. */
+static void remark_on_since(const struct follow *f, const struct ringside_geometry *g,
+			    int64_t since)
 {
 	struct text t;
 
@@ -87,7 +93,8 @@ static void remark_on_since(const struct follow *f, const struct ringside_geomet
 		return;
 	text_init(&t, 64);
 	time_print(&t, g->oldest_ns, false);
-	complain_note("%s: the ring holds nothing older than %s", f->ring->path, text_string(&t));
+	complain_note("%s: the ring holds nothing older than %s", f->ring->path,
+		      text_string(&t));
 	text_fini(&t);
 }
 
@@ -244,7 +251,9 @@ void follow_summary(const struct follow *f, const char *shown_word)
 	}
 	if (lost)
 		text_putc(&causes, ')');
-	complain_note("%" PRIu64 " seen, %" PRIu64 " %s, %" PRIu64 " lost%s, %" PRIu64 " skipped",
-		      c->seen, c->shown, shown_word, lost, text_string(&causes), c->seen - c->shown);
+	complain_note("%" PRIu64 " seen, %" PRIu64 " %s, %" PRIu64 " lost%s, %" PRIu64
+		      " skipped",
+		      c->seen, c->shown, shown_word, lost, text_string(&causes),
+		      c->seen - c->shown);
 	text_fini(&causes);
 }

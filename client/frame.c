@@ -31,9 +31,11 @@ void frame_name(struct text *raw, const struct ringside_frame *f)
 		text_puts(raw, f->function);
 		return;
 	}
-	base = f->mapping && f->mapping->path && *f->mapping->path ? base_name(f->mapping->path) :
-								     "unknown";
-	text_printf(raw, *base == '[' ? "%s+0x%" PRIx64 : "[%s]+0x%" PRIx64, base, f->address);
+	base = f->mapping && f->mapping->path && *f->mapping->path
+		       ? base_name(f->mapping->path)
+		       : "unknown";
+	text_printf(raw, *base == '[' ? "%s+0x%" PRIx64 : "[%s]+0x%" PRIx64, base,
+		    f->address);
 }
 
 void frame_name_escaped(struct text *t, const struct ringside_frame *f, const char *also)

@@ -19,7 +19,8 @@ void interrupt_install(void)
 	memset(&sa, 0, sizeof(sa));
 	sigemptyset(&sa.sa_mask);
 	sa.sa_handler = note;
-	/* No SA_RESTART: waits must end.  SA_RESETHAND: who presses Ctrl-C twice means it. */
+	/* No SA_RESTART: waits must end.  SA_RESETHAND: who presses Ctrl-C twice means
+	 * it. */
 	sa.sa_flags = SA_RESETHAND;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);

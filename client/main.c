@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ringside COMMAND: reads the ring that ringsided writes.  Needs no right but to read that file. */
+/* ringside COMMAND: reads the ring that ringsided writes.  Needs no right but to read
+ * that file. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,8 +29,9 @@ static int no_command(const char *word)
 	if (!word)
 		help_overview(stderr);
 	else if (!strcmp(word, "top"))
-		complain("top: comes with a later version; 'ringside tail' shows samples as they "
-			 "come, 'ringside record' counts them");
+		complain(
+			"top: comes with a later version; 'ringside tail' shows samples as they "
+			"come, 'ringside record' counts them");
 	else
 		complain("%s: no such command; see 'ringside --help'", word);
 	return CLIENT_USAGE;
@@ -48,8 +50,8 @@ static int run(const struct command *c, int argc, char **argv)
 	} else if (option_given(&o, OPTION_VERSION)) {
 		err = version();
 	} else {
-		/* record and doctor start programs that may need what set-uid or file capabilities
-		 * give; they renounce once those run. */
+		/* record and doctor start programs that may need what set-uid or file
+		 * capabilities give; they renounce once those run. */
 		if (!(c->bit & (IN_RECORD | IN_DOCTOR)))
 			prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		interrupt_install();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* getopt_long driven by option_table[]; getopt_long and not argp, which musl does not have. */
+/* getopt_long driven by option_table[]; getopt_long and not argp, which musl does not
+ * have. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 #define ROWS_MAX 64
 #define LONG_BASE 256		/* getopt_long values: LONG_BASE + row index, letters below */
 
-_Static_assert(OPTION_COUNT < ROWS_MAX, "an id stands at most once in what one command takes");
+_Static_assert(OPTION_COUNT < ROWS_MAX,
+	       "an id stands at most once in what one command takes");
 
 const struct option_row *option_row_find(enum option_id id, unsigned command)
 {
@@ -88,8 +90,8 @@ static int parse_number(const char *arg, uint64_t max, uint64_t *out)
 	return errno || *out > max ? -ERANGE : 0;
 }
 
-static int parse_value(struct option_value *v, const struct option_row *row, const char *arg,
-		       int64_t now_ns)
+static int parse_value(struct option_value *v, const struct option_row *row,
+		       const char *arg, int64_t now_ns)
 {
 	int i;
 
@@ -151,14 +153,16 @@ static int store(struct options *o, const struct command *c, const struct option
 	int err = parse_value(v, row, arg, now_ns);
 
 	if (err && comes_later(row, arg)) {
-		complain("--%s %s: comes with a later version; there are: %s", row->name, arg,
-			 row->choices);
+		complain("--%s %s: comes with a later version; there are: %s", row->name,
+			 arg, row->choices);
 		return CLIENT_USAGE;
 	}
 	if (err) {
-		complain("--%s: %s: %s; it takes %s%s%s, see 'ringside %s --help'", row->name, arg,
-			 err == -ERANGE ? "out of range" : "not understood", type_wants(row),
-			 row->choices ? " " : "", row->choices ? row->choices : "", c->name);
+		complain("--%s: %s: %s; it takes %s%s%s, see 'ringside %s --help'",
+			 row->name, arg,
+			 err == -ERANGE ? "out of range" : "not understood",
+			 type_wants(row), row->choices ? " " : "",
+			 row->choices ? row->choices : "", c->name);
 		return CLIENT_USAGE;
 	}
 	if (row->type == OPTION_LIST || row->type == OPTION_NUMBER_LIST) {
@@ -180,14 +184,15 @@ static int has_arg(const struct option_row *row)
 {
 	if (row->type == OPTION_FLAG)
 		return no_argument;
-	return row->type == OPTION_NUMBER_OPTIONAL ? optional_argument : required_argument;
+	return row->type == OPTION_NUMBER_OPTIONAL ? optional_argument
+						   : required_argument;
 }
 
 /* getopt's two forms of our table, for one command. */
 static void build(const struct command *c, struct option *longs, char *shorts)
 {
-	/* '+': operands end the options, so that a recorded command keeps its own; ':': a missing
-	 * argument is told apart from an unknown option. */
+	/* '+': operands end the options, so that a recorded command keeps its own; ':': a
+	 * missing argument is told apart from an unknown option. */
 	*shorts++ = '+';
 	*shorts++ = ':';
 	for (size_t i = 0; i < option_table_rows; i++) {
@@ -238,8 +243,9 @@ int options_parse(struct options *o, const struct command *command, int argc, ch
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == '?' || c == ':') {
 			complain("%s: %s; see 'ringside %s --help'", argv[optind - 1],
-				 c == ':' ? "needs an argument" :
-				 optopt >= LONG_BASE ? "takes no argument" : "unknown option",
+				 c == ':'	       ? "needs an argument"
+				 : optopt >= LONG_BASE ? "takes no argument"
+						       : "unknown option",
 				 command->name);
 			return CLIENT_USAGE;
 		}

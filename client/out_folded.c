@@ -9,7 +9,8 @@
 static void put_stack(struct text *t, const struct ringside_sample *s)
 {
 	if (s->comm[0])
-		escape_terminal_except(t, s->comm, strnlen(s->comm, sizeof(s->comm)), ";");
+		escape_terminal_except(t, s->comm, strnlen(s->comm, sizeof(s->comm)),
+				       ";");
 	else
 		text_puts(t, "[no name]");
 	for (uint32_t i = stack_depth(s); i; i--) {
@@ -22,7 +23,8 @@ static void put_stack(struct text *t, const struct ringside_sample *s)
 	}
 }
 
-void format_folded(struct text *t, const struct format *f, const struct ringside_record *rec)
+void format_folded(struct text *t, const struct format *f,
+		   const struct ringside_record *rec)
 {
 	(void)f;
 	if (rec->kind != RINGSIDE_SAMPLE)

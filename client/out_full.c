@@ -16,8 +16,8 @@ static void put_hex(struct text *t, const uint8_t *bytes, size_t len)
 }
 
 /* One attribute a line: values may be long. */
-static void put_attributes(struct text *t, const char *title, const struct ringside_attribute *a,
-			   uint32_t n)
+static void put_attributes(struct text *t, const char *title,
+			   const struct ringside_attribute *a, uint32_t n)
 {
 	if (n)
 		text_printf(t, "    %s\n", title);
@@ -37,8 +37,9 @@ static void put_mapping(struct text *t, const struct ringside_mapping *m)
 	if (m->build_id) {
 		char buf[NAME_BUF];
 
-		text_printf(t, " (%s ", name_or_number(ringside_build_id_kind_name(m->build_id_kind),
-						       m->build_id_kind, buf));
+		text_printf(t, " (%s ",
+			    name_or_number(ringside_build_id_kind_name(m->build_id_kind),
+					   m->build_id_kind, buf));
 		escape_terminal_string(t, m->build_id);
 		text_putc(t, ')');
 	}
@@ -57,9 +58,10 @@ static void put_frame(struct text *t, const struct format *f, uint32_t i,
 
 	if (f->root_first)
 		put_gap(t, frame);
-	text_printf(t, "    #%-3" PRIu32 " %-7s 0x%" PRIx64 " ", i,
-		    name_or_number(ringside_frame_type_name(frame->type), frame->type, buf),
-		    frame->address);
+	text_printf(
+		t, "    #%-3" PRIu32 " %-7s 0x%" PRIx64 " ", i,
+		name_or_number(ringside_frame_type_name(frame->type), frame->type, buf),
+		frame->address);
 	format_frame(t, f, frame);
 	if (frame->function)
 		text_printf(t, "+0x%" PRIx64, frame->offset);
@@ -78,15 +80,18 @@ static void put_frame(struct text *t, const struct format *f, uint32_t i,
 		put_gap(t, frame);
 }
 
-static void put_stack(struct text *t, const struct format *f, const struct ringside_sample *s)
+static void put_stack(struct text *t, const struct format *f,
+		      const struct ringside_sample *s)
 {
 	uint32_t depth = stack_depth(s), n = depth < f->frames ? depth : f->frames;
 	char user[NAME_BUF], kernel[NAME_BUF];
 
-	text_printf(t, "    stack, %s first: user part %s, kernel part %s\n",
-		    f->root_first ? "root" : "leaf",
-		    name_or_number(ringside_stack_end_name(s->user_end), s->user_end, user),
-		    name_or_number(ringside_stack_end_name(s->kernel_end), s->kernel_end, kernel));
+	text_printf(
+		t, "    stack, %s first: user part %s, kernel part %s\n",
+		f->root_first ? "root" : "leaf",
+		name_or_number(ringside_stack_end_name(s->user_end), s->user_end, user),
+		name_or_number(ringside_stack_end_name(s->kernel_end), s->kernel_end,
+			       kernel));
 	if (n < depth && f->root_first)
 		text_printf(t, "    ...  %" PRIu32 " more\n", depth - n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -98,14 +103,18 @@ static void put_stack(struct text *t, const struct format *f, const struct rings
 		text_printf(t, "    ...  %" PRIu32 " more\n", depth - n);
 }
 
-static void put_sample(struct text *t, const struct format *f, const struct ringside_sample *s)
+static void put_sample(struct text *t, const struct format *f,
+		       const struct ringside_sample *s)
 {
 	char event[NAME_BUF], unit[NAME_BUF], state[NAME_BUF];
 
 	escape_terminal(t, s->comm, strnlen(s->comm, sizeof(s->comm)));
-	text_printf(t, " pid %" PRIu32 " tid %" PRIu32 " cpu %" PRIu32 ", event %s %" PRIu64 " %s\n", s->pid,
-		    s->tid, s->cpu,
-		    name_or_number(ringside_event_name(s->event), s->event, event), s->weight,
+	text_printf(t,
+		    " pid %" PRIu32 " tid %" PRIu32 " cpu %" PRIu32 ", event %s %" PRIu64
+		    " %s\n",
+		    s->pid, s->tid, s->cpu,
+		    name_or_number(ringside_event_name(s->event), s->event, event),
+		    s->weight,
 		    name_or_number(ringside_unit_name(s->unit), s->unit, unit));
 	put_attributes(t, "resource", s->resource.attributes, s->resource.n);
 	if (s->has_link) {
@@ -124,7 +133,8 @@ static void put_sample(struct text *t, const struct format *f, const struct ring
 		put_stack(t, f, s);
 }
 
-void format_full(struct text *t, const struct format *f, const struct ringside_record *rec)
+void format_full(struct text *t, const struct format *f,
+		 const struct ringside_record *rec)
 {
 	time_print(t, rec->time_ns, f->utc);
 	if (!(rec->kind == RINGSIDE_LOST && rec->lost.by_reader))

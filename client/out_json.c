@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One JSON object a line.  The keys are documented in ringside(1) and never change their meaning. */
+/* One JSON object a line.  The keys are documented in ringside(1) and never change their
+ * meaning. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static void put_value(struct json *j, const struct ringside_attribute *a)
 	}
 }
 
-void format_json_attributes(struct json *j, const struct ringside_attribute *a, uint32_t n)
+void format_json_attributes(struct json *j, const struct ringside_attribute *a,
+			    uint32_t n)
 {
 	json_open(j, '{');
 	for (uint32_t i = 0; i < n; i++) {
@@ -96,7 +98,8 @@ static void put_resource(struct json *j, const struct ringside_resource *r)
 	format_json_attributes(j, r->attributes, r->n);
 }
 
-static void put_stack(struct json *j, const struct format *f, const struct ringside_sample *s)
+static void put_stack(struct json *j, const struct format *f,
+		      const struct ringside_sample *s)
 {
 	uint32_t depth = stack_depth(s), n = depth < f->frames ? depth : f->frames;
 
@@ -116,7 +119,8 @@ static void put_identity(struct json *j, uint32_t pid, uint64_t start_ns)
 		json_put_u64_string(j, "process_start_boot_nano", start_ns);
 }
 
-static void put_sample(struct json *j, const struct format *f, const struct ringside_sample *s)
+static void put_sample(struct json *j, const struct format *f,
+		       const struct ringside_sample *s)
 {
 	put_name(j, "event", ringside_event_name(s->event), s->event);
 	json_put_u64_string(j, "weight", s->weight);
@@ -136,10 +140,11 @@ static void put_sample(struct json *j, const struct format *f, const struct ring
 		format_json_attributes(j, s->attributes, s->nattributes);
 	}
 	put_name(j, "stack_end", ringside_stack_end_name(s->user_end), s->user_end);
-	put_name(j, "kernel_stack_end", ringside_stack_end_name(s->kernel_end), s->kernel_end);
+	put_name(j, "kernel_stack_end", ringside_stack_end_name(s->kernel_end),
+		 s->kernel_end);
 	if (s->context_state != RINGSIDE_CONTEXT_ABSENT)
-		put_name(j, "context_state", ringside_context_state_name(s->context_state),
-			 s->context_state);
+		put_name(j, "context_state",
+			 ringside_context_state_name(s->context_state), s->context_state);
 	put_stack(j, f, s);
 }
 
@@ -186,7 +191,8 @@ static void put_head(struct json *j, const struct ringside_record *rec)
 	}
 }
 
-void format_json(struct text *t, const struct format *f, const struct ringside_record *rec)
+void format_json(struct text *t, const struct format *f,
+		 const struct ringside_record *rec)
 {
 	struct json j;
 
@@ -209,7 +215,8 @@ void format_json(struct text *t, const struct format *f, const struct ringside_r
 			 rec->clock.source);
 		json_put_i64_string(&j, "step_nano", rec->clock.step_ns);
 		if (rec->clock.suspended_ns)
-			json_put_u64_string(&j, "suspended_nano", rec->clock.suspended_ns);
+			json_put_u64_string(&j, "suspended_nano",
+					    rec->clock.suspended_ns);
 		break;
 	case RINGSIDE_INCARNATION:
 		json_put_u64(&j, "incarnation", rec->incarnation.incarnation);

@@ -10,7 +10,8 @@
 #include "client/selection.h"
 #include "client/time.h"
 
-void format_frame(struct text *t, const struct format *f, const struct ringside_frame *frame)
+void format_frame(struct text *t, const struct format *f,
+		  const struct ringside_frame *frame)
 {
 	bool marked = f->highlight && regexes_match(f->highlight, frame->function);
 
@@ -27,8 +28,10 @@ void format_frame(struct text *t, const struct format *f, const struct ringside_
 		colour_end(t, f->colour);
 }
 
-/* Leaf first joined by " < ", or root first joined by " > "; "..." stands for what is not shown. */
-static void put_stack(struct text *t, const struct format *f, const struct ringside_sample *s)
+/* Leaf first joined by " < ", or root first joined by " > "; "..." stands for what is not
+ * shown. */
+static void put_stack(struct text *t, const struct format *f,
+		      const struct ringside_sample *s)
 {
 	uint32_t depth = stack_depth(s), n = depth < f->frames ? depth : f->frames;
 	const char *joint = f->root_first ? " > " : " < ";
@@ -37,7 +40,8 @@ static void put_stack(struct text *t, const struct format *f, const struct rings
 	if (more && f->root_first)
 		text_printf(t, "...%s", joint);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct ringside_frame *frame = stack_frame(s, f->root_first ? n - 1 - i : i);
+		const struct ringside_frame *frame =
+			stack_frame(s, f->root_first ? n - 1 - i : i);
 
 		if (i)
 			text_puts(t, joint);
@@ -58,7 +62,8 @@ static void put_comm(struct text *t, const char comm[16])
 	escape_terminal(t, comm, strnlen(comm, 16));
 }
 
-static void put_sample(struct text *t, const struct format *f, const struct ringside_sample *s)
+static void put_sample(struct text *t, const struct format *f,
+		       const struct ringside_sample *s)
 {
 	const char *service = resource_string(&s->resource, "service.name");
 	const char *container = resource_string(&s->resource, "container.id");
@@ -83,7 +88,8 @@ static void put_sample(struct text *t, const struct format *f, const struct ring
 	if (s->event != RINGSIDE_EVENT_CPU) {
 		char buf[NAME_BUF];
 
-		text_printf(t, " [%s]", name_or_number(ringside_event_name(s->event), s->event, buf));
+		text_printf(t, " [%s]",
+			    name_or_number(ringside_event_name(s->event), s->event, buf));
 	}
 	if (f->frames) {
 		text_putc(t, ' ');
@@ -96,7 +102,8 @@ static void put_process(struct text *t, const struct ringside_process *p)
 	char buf[NAME_BUF];
 
 	text_printf(t, "PROCESS %s %" PRIu32 " ",
-		    name_or_number(ringside_action_name(p->action), p->action, buf), p->pid);
+		    name_or_number(ringside_action_name(p->action), p->action, buf),
+		    p->pid);
 	put_comm(t, p->comm);
 	if (p->parent_pid)
 		text_printf(t, " parent %" PRIu32, p->parent_pid);
@@ -115,7 +122,8 @@ static void put_lost(struct text *t, const struct ringside_lost *l)
 	char buf[NAME_BUF];
 
 	text_puts(t, "LOST ");
-	/* A reader that was overtaken knows the number once it stands on firm ground again. */
+	/* A reader that was overtaken knows the number once it stands on firm ground
+	 * again. */
 	if (l->count)
 		text_printf(t, "%" PRIu64, l->count);
 	else
@@ -132,8 +140,8 @@ static void put_clock(struct text *t, const struct ringside_record *rec)
 	text_puts(t, "CLOCK step ");
 	seconds_print(t, rec->clock.step_ns);
 	text_printf(t, ", epoch %" PRIu32 ", %s, error +-", rec->clock_epoch,
-		    name_or_number(ringside_clock_source_name(rec->clock.source), rec->clock.source,
-				   buf));
+		    name_or_number(ringside_clock_source_name(rec->clock.source),
+				   rec->clock.source, buf));
 	duration_print(t, (int64_t)rec->clock_error_ns);
 	if (rec->clock.suspended_ns) {
 		text_puts(t, ", the machine slept for ");
@@ -162,7 +170,8 @@ void format_other(struct text *t, const struct ringside_record *rec)
 	}
 }
 
-void format_short(struct text *t, const struct format *f, const struct ringside_record *rec)
+void format_short(struct text *t, const struct format *f,
+		  const struct ringside_record *rec)
 {
 	time_print_short(t, rec->time_ns, f->utc);
 	text_putc(t, ' ');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile as pprof's protobuf message (profile.proto).  Numbers of our tables are the ids: 1..n.
- * String number 0 is "", as pprof wants, and ours start at 1.
+ * The profile as pprof's protobuf message (profile.proto).  Numbers of our tables are the
+ * ids: 1..n. String number 0 is "", as pprof wants, and ours start at 1.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,17 +13,45 @@
 #define PPROF_MAX ((size_t)1 << 30)
 
 /* Fields of Profile. */
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION,
-       PROFILE_STRING, PROFILE_TIME = 9, PROFILE_DURATION, PROFILE_PERIOD_TYPE, PROFILE_PERIOD,
-       PROFILE_COMMENT, PROFILE_DEFAULT_TYPE };
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING,
+	PROFILE_TIME = 9,
+	PROFILE_DURATION,
+	PROFILE_PERIOD_TYPE,
+	PROFILE_PERIOD,
+	PROFILE_COMMENT,
+	PROFILE_DEFAULT_TYPE
+};
 
 /* Strings that the message itself needs, numbered after those of the samples. */
-enum { S_SAMPLES = 1, S_COUNT, S_CPU, S_NANOSECONDS, S_PID, S_COMM, S_SERVICE, S_CONTAINER, S_TRACE,
-       S_SPAN, S_END };
+enum {
+	S_SAMPLES = 1,
+	S_COUNT,
+	S_CPU,
+	S_NANOSECONDS,
+	S_PID,
+	S_COMM,
+	S_SERVICE,
+	S_CONTAINER,
+	S_TRACE,
+	S_SPAN,
+	S_END
+};
 static const char *const own_strings[S_END] = {
-	[S_SAMPLES] = "samples", [S_COUNT] = "count", [S_CPU] = "cpu",
-	[S_NANOSECONDS] = "nanoseconds", [S_PID] = "pid", [S_COMM] = "thread.name",
-	[S_SERVICE] = "service.name", [S_CONTAINER] = "container.id", [S_TRACE] = "trace_id",
+	[S_SAMPLES] = "samples",
+	[S_COUNT] = "count",
+	[S_CPU] = "cpu",
+	[S_NANOSECONDS] = "nanoseconds",
+	[S_PID] = "pid",
+	[S_COMM] = "thread.name",
+	[S_SERVICE] = "service.name",
+	[S_CONTAINER] = "container.id",
+	[S_TRACE] = "trace_id",
 	[S_SPAN] = "span_id",
 };
 
@@ -74,7 +102,8 @@ static void put_sample(struct encoder *e, uint32_t id)
 	memcpy(&key, bytes, sizeof(key));
 	text_clear(&e->part);
 	for (uint32_t i = 0; i < key.nlocations; i++) {
-		memcpy(&location, bytes + sizeof(key) + i * sizeof(location), sizeof(location));
+		memcpy(&location, bytes + sizeof(key) + i * sizeof(location),
+		       sizeof(location));
 		pb_varint(&e->part, profile_location_of(e->p, location));
 	}
 	pb_message(&e->message, 1, &e->part);
@@ -107,13 +136,15 @@ static void put_mapping(struct encoder *e, uint32_t id)
 	size_t len;
 
 	memcpy(&key, intern_get(&e->p->mappings, ours, &len), sizeof(key));
-	/* Addresses are those of the ELF file: the mapping begins at 0, whatever the process saw. */
+	/* Addresses are those of the ELF file: the mapping begins at 0, whatever the
+	 * process saw. */
 	limit = limit > UINT64_MAX - 4095 ? UINT64_MAX : (limit + 4095) & ~UINT64_C(4095);
 	pb_uint(&e->message, 1, id);
 	pb_uint(&e->message, 3, limit);
 	pb_uint(&e->message, 5, key.path);
 	pb_uint(&e->message, 6, key.build_id);
-	/* Every location has a function, made up if need be: tools must not symbolize again. */
+	/* Every location has a function, made up if need be: tools must not symbolize
+	 * again. */
 	pb_bool(&e->message, 7, true);
 	put(e, PROFILE_MAPPING);
 }
@@ -174,7 +205,8 @@ static void mapping_key(const struct profile *p, uint32_t id, struct profile_map
 	memcpy(key, intern_get(&p->mappings, id, &len), sizeof(*key));
 }
 
-/* The mapping of the executable with the most samples; of several for one file, that with a build id. */
+/* The mapping of the executable with the most samples; of several for one file, that with
+ * a build id. */
 static uint32_t main_mapping(const struct profile *p)
 {
 	uint64_t *by_path = calloc(p->strings.n + 1, sizeof(*by_path));

@@ -62,8 +62,8 @@ static void exec_ringsided(const char *const *arguments)
 static void child(const struct private_writer *w, pid_t scope_pid, int ready_fd)
 {
 	char scope[32], fd[16];
-	const char *argv[] = { "ringsided", "--ring", w->ring, "--scope", scope, "--frequency",
-			       "99", "--ready-fd", fd, NULL };
+	const char *argv[] = { "ringsided",   "--ring", w->ring,      "--scope", scope,
+			       "--frequency", "99",	"--ready-fd", fd,	 NULL };
 	int log = open(w->log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (log < 0)
@@ -85,7 +85,8 @@ static int make_folder(struct private_writer *w)
 	static const char *const places[] = { "/dev/shm", "/run", "/tmp" };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(w->folder, sizeof(w->folder), "%s/ringside-doctor-XXXXXX", places[i]);
+		snprintf(w->folder, sizeof(w->folder), "%s/ringside-doctor-XXXXXX",
+			 places[i]);
 		if (mkdtemp(w->folder)) {
 			snprintf(w->ring, sizeof(w->ring), "%s/ring", w->folder);
 			snprintf(w->log, sizeof(w->log), "%s/log", w->folder);
@@ -93,8 +94,8 @@ static int make_folder(struct private_writer *w)
 		}
 	}
 	w->folder[0] = '\0';
-	snprintf(w->why, sizeof(w->why), "no folder for a ring in /dev/shm, /run or /tmp: %s",
-		 strerror(errno));
+	snprintf(w->why, sizeof(w->why),
+		 "no folder for a ring in /dev/shm, /run or /tmp: %s", strerror(errno));
 	return -errno;
 }
 

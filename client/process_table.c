@@ -34,9 +34,10 @@ void process_table_fini(struct process_table *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* The slot of that identity, or the free one where it belongs.  There is always a free one. */
-static struct process_entry **slot(struct process_entry **slots, size_t nslots, uint32_t pid,
-				   uint64_t start_ns)
+/* The slot of that identity, or the free one where it belongs.  There is always a free
+ * one. */
+static struct process_entry **slot(struct process_entry **slots, size_t nslots,
+				   uint32_t pid, uint64_t start_ns)
 {
 	uint64_t h = (start_ns ^ pid) * UINT64_C(0x9e3779b97f4a7c15);
 	size_t i = (size_t)(h >> 32) & (nslots - 1);
@@ -55,15 +56,16 @@ static int grow(struct process_table *t)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->nslots; i++)
 		if (t->slots[i])
-			*slot(slots, nslots, t->slots[i]->pid, t->slots[i]->start_ns) = t->slots[i];
+			*slot(slots, nslots, t->slots[i]->pid, t->slots[i]->start_ns) =
+				t->slots[i];
 	free(t->slots);
 	t->slots = slots;
 	t->nslots = nslots;
 	return 0;
 }
 
-static struct process_entry *entry(struct process_table *t, uint32_t pid, uint64_t start_ns,
-				   int64_t time_ns)
+static struct process_entry *entry(struct process_table *t, uint32_t pid,
+				   uint64_t start_ns, int64_t time_ns)
 {
 	struct process_entry **at, *p;
 
@@ -86,7 +88,8 @@ static struct process_entry *entry(struct process_table *t, uint32_t pid, uint64
 	return p;
 }
 
-/* Renders the resource when it is another one than last time: its bytes are only ours for now. */
+/* Renders the resource when it is another one than last time: its bytes are only ours for
+ * now. */
 static void keep_resource(const struct process_table *t, struct process_entry *p,
 			  const struct ringside_resource *r)
 {
@@ -125,7 +128,8 @@ int process_table_add(struct process_table *t, const struct ringside_record *rec
 {
 	bool sample = rec->kind == RINGSIDE_SAMPLE;
 	uint32_t pid = sample ? rec->sample.pid : rec->process.pid;
-	uint64_t start = sample ? rec->sample.process_start_ns : rec->process.process_start_ns;
+	uint64_t start = sample ? rec->sample.process_start_ns
+				: rec->process.process_start_ns;
 	struct process_entry *p;
 
 	if (rec->incarnation_changed)

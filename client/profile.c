@@ -63,7 +63,8 @@ void profile_span(struct profile *p, int64_t start_ns, int64_t end_ns)
 		p->end_ns = end_ns;
 }
 
-/* Protobuf strings are UTF-8; names need not be.  0 for NULL; *failed when it did not fit. */
+/* Protobuf strings are UTF-8; names need not be.  0 for NULL; *failed when it did not
+ * fit. */
 static uint32_t add_string(struct profile *p, const char *s, size_t len, bool *failed)
 {
 	uint32_t id;
@@ -98,18 +99,21 @@ void profile_comment(struct profile *p, const char *comment)
 	list[p->ncomments++] = id;
 }
 
-static uint32_t add_function(struct profile *p, const struct ringside_frame *f, bool *failed)
+static uint32_t add_function(struct profile *p, const struct ringside_frame *f,
+			     bool *failed)
 {
 	struct profile_function key = { 0 };
 	struct text name;
 	uint32_t id;
 
-	/* Viewers drop locations without a function: an unnamed frame gets a made-up one. */
+	/* Viewers drop locations without a function: an unnamed frame gets a made-up one.
+	 */
 	text_init(&name, TEXT_LINE_MAX);
 	frame_name(&name, f);
 	key.name = add_string(p, text_string(&name), name.len, failed);
 	text_fini(&name);
-	key.system_name = f->system_name ? add_cstring(p, f->system_name, failed) : key.name;
+	key.system_name = f->system_name ? add_cstring(p, f->system_name, failed)
+					 : key.name;
 	key.file = add_cstring(p, f->file, failed);
 	id = intern_add(&p->functions, &key, sizeof(key));
 	*failed |= !id;
@@ -145,7 +149,8 @@ static int grow_mappings(struct profile *p, uint32_t id)
 	return grow_by_id(&p->limit, &p->mappings_cap, id);
 }
 
-static uint32_t add_mapping(struct profile *p, const char *path, const char *build_id, bool *failed)
+static uint32_t add_mapping(struct profile *p, const char *path, const char *build_id,
+			    bool *failed)
 {
 	struct profile_mapping key = { 0 };
 	uint32_t id;
@@ -160,7 +165,8 @@ static uint32_t add_mapping(struct profile *p, const char *path, const char *bui
 	return id;
 }
 
-static uint32_t add_frame_mapping(struct profile *p, const struct ringside_frame *f, bool *failed)
+static uint32_t add_frame_mapping(struct profile *p, const struct ringside_frame *f,
+				  bool *failed)
 {
 	uint32_t id;
 
@@ -172,7 +178,8 @@ static uint32_t add_frame_mapping(struct profile *p, const struct ringside_frame
 	return id;
 }
 
-/* Remembers that the address lies in that function, which starts where the frame's offset says. */
+/* Remembers that the address lies in that function, which starts where the frame's offset
+ * says. */
 static void add_range(struct profile *p, const struct ringside_frame *f, uint32_t mapping,
 		      uint32_t function)
 {
@@ -191,11 +198,11 @@ static void add_range(struct profile *p, const struct ringside_frame *f, uint32_
 }
 
 /*
- * One location: frames inlined into each other, innermost first, up to and with the function that
- * holds the code.  Returns its number and sets *used.
+ * One location: frames inlined into each other, innermost first, up to and with the
+ * function that holds the code.  Returns its number and sets *used.
  */
-static uint32_t add_location(struct profile *p, const struct ringside_sample *s, uint32_t at,
-			     uint32_t *used, bool *failed)
+static uint32_t add_location(struct profile *p, const struct ringside_sample *s,
+			     uint32_t at, uint32_t *used, bool *failed)
 {
 	struct profile_location key = { 0 };
 	uint32_t depth = stack_depth(s), last = at, id;
@@ -252,13 +259,15 @@ static uint32_t add_hex(struct profile *p, const uint8_t *bytes, size_t n, bool 
 	return add_string(p, hex, 2 * n, failed);
 }
 
-static void add_labels(struct profile *p, const struct ringside_sample *s, struct profile_key *key,
-		       bool *failed)
+static void add_labels(struct profile *p, const struct ringside_sample *s,
+		       struct profile_key *key, bool *failed)
 {
 	key->pid = s->pid;
 	key->comm = add_string(p, s->comm, strnlen(s->comm, sizeof(s->comm)), failed);
-	key->service = add_cstring(p, resource_string(&s->resource, "service.name"), failed);
-	key->container = add_cstring(p, resource_string(&s->resource, "container.id"), failed);
+	key->service =
+		add_cstring(p, resource_string(&s->resource, "service.name"), failed);
+	key->container =
+		add_cstring(p, resource_string(&s->resource, "container.id"), failed);
 	if (s->has_link) {
 		key->trace_id = add_hex(p, s->trace_id, sizeof(s->trace_id), failed);
 		key->span_id = add_hex(p, s->span_id, sizeof(s->span_id), failed);
@@ -266,12 +275,14 @@ static void add_labels(struct profile *p, const struct ringside_sample *s, struc
 }
 
 /*
- * pprof names a profile after its first mapping: count for whose executable each sample is.  Many a
- * stack does not reach the executable itself; then it gets a mapping that no location refers to.
+ * pprof names a profile after its first mapping: count for whose executable each sample
+ * is.  Many a stack does not reach the executable itself; then it gets a mapping that no
+ * location refers to.
  */
 static void count_main(struct profile *p, const struct ringside_sample *s)
 {
-	const char *exe = resource_string(&s->resource, "process.executable.path"), *build_id = NULL;
+	const char *exe = resource_string(&s->resource, "process.executable.path"),
+		   *build_id = NULL;
 	bool failed = false;
 	uint32_t id;
 

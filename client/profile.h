@@ -34,7 +34,7 @@ int	 pprof_encode(struct text *out, const struct profile *p);
 /* Lines "comm;root;...;leaf N", sorted by bytes; N is the number of samples.  0 or -ENOMEM. */
 int	 folded_encode(struct text *out, const struct profile *p);
 
-/* --- for the encoders ----------------------------------------------------------------------- */
+/* --- for the encoders --------------------------------------------------------------- */
 
 /* Keys of the tables below, compared as bytes: no padding, all bytes written. */
 struct profile_function { uint32_t name, system_name, file; };

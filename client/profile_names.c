@@ -24,7 +24,8 @@ static int by_place(const void *a, const void *b)
 		return x->key.mapping < y->key.mapping ? -1 : 1;
 	if (x->key.start != y->key.start)
 		return x->key.start < y->key.start ? -1 : 1;
-	/* Of several names for one start, the one that is known to reach farthest comes last. */
+	/* Of several names for one start, the one that is known to reach farthest comes
+	 * last. */
 	return x->last < y->last ? -1 : x->last > y->last;
 }
 
@@ -44,7 +45,8 @@ static struct range *sorted_ranges(const struct profile *p)
 }
 
 /* The function that holds the address for certain, or NULL. */
-static const struct range *find(const struct range *r, uint32_t n, uint32_t mapping, uint64_t address)
+static const struct range *find(const struct range *r, uint32_t n, uint32_t mapping,
+				uint64_t address)
 {
 	uint32_t low = 0, high = n;
 

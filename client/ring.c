@@ -17,8 +17,9 @@ static sigjmp_buf escape_hatch;
 static volatile sig_atomic_t guarded;
 
 /*
- * The mapping lost its pages.  Leave the library where it stands: it holds no lock, and its reader is
- * never used again.  Outside of a guarded call the fault is somebody else's, and kills as it should.
+ * The mapping lost its pages.  Leave the library where it stands: it holds no lock, and
+ * its reader is never used again.  Outside of a guarded call the fault is somebody
+ * else's, and kills as it should.
  */
 static void on_sigbus(int sig)
 {
@@ -77,7 +78,8 @@ static int open_once(struct ring *r, const struct ringside_options *options)
 }
 
 /* Only a ring that is not there is worth waiting for. */
-static int open_waiting(struct ring *r, const struct ringside_options *options, int64_t wait_ns)
+static int open_waiting(struct ring *r, const struct ringside_options *options,
+			int64_t wait_ns)
 {
 	int64_t until = time_monotonic() + wait_ns;
 	bool said = false;
@@ -185,8 +187,10 @@ int ring_complain(const struct ring *r, int err)
 			 "start ringsided anew, or read with --paranoid", r->path);
 		break;
 	case -EBADMSG:
-		complain("reading: %s: the ring became inconsistent (overwritten or truncated by "
-			 "something else than ringsided); start ringsided anew", r->path);
+		complain(
+			"reading: %s: the ring became inconsistent (overwritten or truncated by "
+			"something else than ringsided); start ringsided anew",
+			r->path);
 		break;
 	case -ENOMEM:
 		complain("reading: %s: out of memory", r->path);

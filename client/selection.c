@@ -57,7 +57,8 @@ static int ids_parse(const struct options *o, enum option_id id, size_t bytes, v
 	for (unsigned i = 0; i < v->count; i++)
 		if (!hex_parse(v->list[i], ids + i * bytes, bytes)) {
 			complain("--%s: %s: not understood; it takes %zu hex digits",
-				 option_row_find(id, IN_ALL)->name, v->list[i], 2 * bytes);
+				 option_row_find(id, IN_ALL)->name, v->list[i],
+				 2 * bytes);
 			return CLIENT_USAGE;
 		}
 	return 0;
@@ -137,8 +138,8 @@ void selection_destroy(struct selection *s)
 	free(s);
 }
 
-const struct ringside_attribute *attribute_find(const struct ringside_attribute *a, uint32_t n,
-						const char *key)
+const struct ringside_attribute *attribute_find(const struct ringside_attribute *a,
+						uint32_t n, const char *key)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (a[i].key && !strcmp(a[i].key, key))
@@ -181,12 +182,14 @@ static bool attribute_equals(const struct ringside_attribute *a, const char *val
 	case RINGSIDE_DOUBLE:
 		return strtod(value, NULL) == a->real;
 	default:
-		return a->string && a->len == strlen(value) && !memcmp(a->string, value, a->len);
+		return a->string && a->len == strlen(value) &&
+		       !memcmp(a->string, value, a->len);
 	}
 }
 
 /* Any KEY=VALUE of the option among the attributes. */
-static bool pair_matches(const struct option_value *v, const struct ringside_attribute *a, uint32_t n)
+static bool pair_matches(const struct option_value *v, const struct ringside_attribute *a,
+			 uint32_t n)
 {
 	for (unsigned i = 0; i < v->count; i++) {
 		const char *eq = strchr(v->list[i], '=');
@@ -194,13 +197,15 @@ static bool pair_matches(const struct option_value *v, const struct ringside_att
 
 		for (uint32_t k = 0; k < n; k++)
 			if (a[k].key && strlen(a[k].key) == len &&
-			    !memcmp(a[k].key, v->list[i], len) && attribute_equals(&a[k], eq + 1))
+			    !memcmp(a[k].key, v->list[i], len) &&
+			    attribute_equals(&a[k], eq + 1))
 				return true;
 	}
 	return false;
 }
 
-static bool container_matches(const struct option_value *v, const struct ringside_resource *r)
+static bool container_matches(const struct option_value *v,
+			      const struct ringside_resource *r)
 {
 	const char *id = resource_string(r, "container.id");
 	const char *name = resource_string(r, "container.name");
@@ -216,7 +221,8 @@ static bool container_matches(const struct option_value *v, const struct ringsid
 	return false;
 }
 
-static bool namespace_matches(const struct option_value *v, const struct ringside_resource *r)
+static bool namespace_matches(const struct option_value *v,
+			      const struct ringside_resource *r)
 {
 	const char *name = resource_string(r, "k8s.namespace.name");
 
@@ -239,7 +245,8 @@ static bool process_matches(const struct selection *s, uint32_t pid, const char 
 		return false;
 	if (s->comm.n && !regexes_match(&s->comm, name))
 		return false;
-	if (s->service.n && !regexes_match(&s->service, resource_string(r, "service.name")))
+	if (s->service.n &&
+	    !regexes_match(&s->service, resource_string(r, "service.name")))
 		return false;
 	v = given(s, OPTION_CONTAINER);
 	if (v && !container_matches(v, r))
@@ -280,7 +287,8 @@ static bool link_matches(const struct selection *s, const struct ringside_sample
 	       (!spans || id_matches(s->span_ids[0], spans, 8, sample->span_id));
 }
 
-static bool sample_matches(const struct selection *s, const struct ringside_sample *sample)
+static bool sample_matches(const struct selection *s,
+			   const struct ringside_sample *sample)
 {
 	const struct option_value *v;
 
@@ -291,7 +299,8 @@ static bool sample_matches(const struct selection *s, const struct ringside_samp
 		return false;
 	/* The words of --event stand in the order of enum ringside_event, from 1. */
 	v = given(s, OPTION_EVENT);
-	if (v && (!sample->event || sample->event > 63 || !(v->number >> (sample->event - 1) & 1)))
+	if (v && (!sample->event || sample->event > 63 ||
+		  !(v->number >> (sample->event - 1) & 1)))
 		return false;
 	if (!link_matches(s, sample))
 		return false;
@@ -306,10 +315,12 @@ static bool sample_matches(const struct selection *s, const struct ringside_samp
 }
 
 /* A process record has no thread, link, stack or event: asking for one leaves it out. */
-static bool process_record_matches(const struct selection *s, const struct ringside_process *p)
+static bool process_record_matches(const struct selection *s,
+				   const struct ringside_process *p)
 {
-	static const enum option_id of_samples[] = { OPTION_TID, OPTION_TRACE_ID, OPTION_SPAN_ID,
-						     OPTION_ATTR, OPTION_EVENT, OPTION_INCLUDE };
+	static const enum option_id of_samples[] = { OPTION_TID,     OPTION_TRACE_ID,
+						     OPTION_SPAN_ID, OPTION_ATTR,
+						     OPTION_EVENT,   OPTION_INCLUDE };
 
 	for (size_t i = 0; i < sizeof(of_samples) / sizeof(*of_samples); i++)
 		if (given(s, of_samples[i]))

@@ -23,8 +23,10 @@
 
 void ringside_doctor_burn(volatile uint64_t *work);
 
-/* Global and not inlined, so that it has a symbol of its own; nothing in it calls anything. */
-__attribute__((noinline, visibility("default"))) void ringside_doctor_burn(volatile uint64_t *work)
+/* Global and not inlined, so that it has a symbol of its own; nothing in it calls
+ * anything. */
+__attribute__((noinline, visibility("default"))) void
+ringside_doctor_burn(volatile uint64_t *work)
 {
 	for (uint64_t i = 0; i < UINT64_C(20000000); i++)
 		*work = *work * UINT64_C(6364136223846793005) + i;
@@ -109,7 +111,8 @@ static void look_at(struct selfcheck *s, const struct ringside_record *rec)
 	const struct ringside_sample *sample = &rec->sample;
 	const char *exe;
 
-	if (rec->kind != RINGSIDE_SAMPLE || strncmp(sample->comm, s->comm, sizeof(sample->comm)))
+	if (rec->kind != RINGSIDE_SAMPLE ||
+	    strncmp(sample->comm, s->comm, sizeof(sample->comm)))
 		return;
 	if (!s->samples++)
 		s->first_after_ns = time_now() - s->start_ns;
@@ -131,8 +134,8 @@ static int64_t patience(struct ring *r)
 	uint64_t hz;
 
 	/* At 1 Hz, ENOUGH samples take their time. */
-	if (ring_status(r, &page) || !ringside_status_number(page, RINGSIDE_N_FREQUENCY_HZ, &hz) ||
-	    !hz)
+	if (ring_status(r, &page) ||
+	    !ringside_status_number(page, RINGSIDE_N_FREQUENCY_HZ, &hz) || !hz)
 		hz = 19;
 	return PATIENCE_NS + 2 * ENOUGH * NS_PER_SEC / (int64_t)hz;
 }
@@ -186,13 +189,17 @@ static bool judge_pid(const struct selfcheck *s, char *detail, size_t len)
 		snprintf(detail, len, "%" PRIu32 " instead of %d", s->pid, (int)s->child);
 		return false;
 	}
-	snprintf(detail, len, "%" PRIu32 ": ringsided sees another pid namespace, where %d here has "
-		 "that number", s->pid, (int)s->child);
+	snprintf(detail, len,
+		 "%" PRIu32 ": ringsided sees another pid namespace, where %d here has "
+		 "that number",
+		 s->pid, (int)s->child);
 	return true;
 }
 
-bool selfcheck_judge(const struct selfcheck *s, void (*row)(void *arg, const char *name, bool ok,
-							    const char *detail), void *arg)
+bool selfcheck_judge(const struct selfcheck *s,
+		     void (*row)(void *arg, const char *name, bool ok,
+				 const char *detail),
+		     void *arg)
 {
 	int64_t tolerated = TOLERANCE_NS + (int64_t)s->clock_error_ns;
 	bool ok, all;
@@ -200,21 +207,29 @@ bool selfcheck_judge(const struct selfcheck *s, void (*row)(void *arg, const cha
 	struct text t;
 
 	if (!s->samples) {
-		row(arg, "sampled", false, "no sample of a child that burned CPU: it is out of the "
+		row(arg, "sampled", false,
+		    "no sample of a child that burned CPU: it is out of the "
 		    "writer's scope, sampling is paused, or ticks do not reach it; see "
 		    "'ringside status'");
 		return false;
 	}
 	text_init(&t, 128);
 	duration_print(&t, s->first_after_ns);
-	snprintf(detail, sizeof(detail), "%" PRIu64 " samples of a child that burned CPU, the first "
-		 "in hand after %s", s->samples, text_string(&t));
+	snprintf(detail, sizeof(detail),
+		 "%" PRIu64 " samples of a child that burned CPU, the first "
+		 "in hand after %s",
+		 s->samples, text_string(&t));
 	row(arg, "sampled", true, detail);
 	all = judge_pid(s, detail, sizeof(detail));
 	row(arg, "pid", all, detail);
-	snprintf(detail, sizeof(detail), "%s%s%s", s->named ? SELFCHECK_FUNCTION : "not named; "
-		 "instead: ", s->named ? "" : s->other_function[0] ? s->other_function :
-		 "no user stack", s->named ? "" : "; is symbolization working?");
+	snprintf(detail, sizeof(detail), "%s%s%s",
+		 s->named ? SELFCHECK_FUNCTION
+			  : "not named; "
+			    "instead: ",
+		 s->named		? ""
+		 : s->other_function[0] ? s->other_function
+					: "no user stack",
+		 s->named ? "" : "; is symbolization working?");
 	row(arg, "function", s->named, detail);
 	ok = s->exe_seen;
 	snprintf(detail, sizeof(detail), "%s%s", ok ? "" : "not seen: ", s->exe);
@@ -223,8 +238,10 @@ bool selfcheck_judge(const struct selfcheck *s, void (*row)(void *arg, const cha
 	ok = s->time_error_ns <= tolerated;
 	text_clear(&t);
 	duration_print(&t, ok ? (int64_t)s->clock_error_ns : s->time_error_ns);
-	snprintf(detail, sizeof(detail), ok ? "samples lie within the child's life, stated error +-%s" :
-		 "a sample lies %s outside of the child's life", text_string(&t));
+	snprintf(detail, sizeof(detail),
+		 ok ? "samples lie within the child's life, stated error +-%s"
+		    : "a sample lies %s outside of the child's life",
+		 text_string(&t));
 	row(arg, "wall clock", ok, detail);
 	text_fini(&t);
 	return all && ok;

@@ -10,17 +10,20 @@
 #include "client/status_view.h"
 #include "client/time.h"
 
-/* Verdicts on contexts have no last value in the header: ask for names until there is none. */
+/* Verdicts on contexts have no last value in the header: ask for names until there is
+ * none. */
 #define CONTEXT_MAX 32
 
 const struct status_group status_groups[] = {
 	/* Lapped and corrupt are counted by each reader, never by the writer. */
-	{ "lost", "lost", RINGSIDE_N_LOST, RINGSIDE_LOST_KERNEL_RING_FULL, RINGSIDE_LOST_CORRUPT,
-	  ringside_cause_name },
-	{ "skipped", "skipped", RINGSIDE_N_SKIPPED, 0, RINGSIDE_SKIPPED_MAX, ringside_skipped_name },
+	{ "lost", "lost", RINGSIDE_N_LOST, RINGSIDE_LOST_KERNEL_RING_FULL,
+	  RINGSIDE_LOST_CORRUPT, ringside_cause_name },
+	{ "skipped", "skipped", RINGSIDE_N_SKIPPED, 0, RINGSIDE_SKIPPED_MAX,
+	  ringside_skipped_name },
 	{ "degraded", "degraded", RINGSIDE_N_DEGRADED, 0, RINGSIDE_DEGRADED_MAX,
 	  ringside_degraded_name },
-	{ "stack_end", "stacks", RINGSIDE_N_STACK_END, 0, RINGSIDE_END_MAX, ringside_stack_end_name },
+	{ "stack_end", "stacks", RINGSIDE_N_STACK_END, 0, RINGSIDE_END_MAX,
+	  ringside_stack_end_name },
 	{ "context", "contexts", RINGSIDE_N_CONTEXT, RINGSIDE_CONTEXT_OK, CONTEXT_MAX,
 	  ringside_context_state_name },
 	{ NULL, NULL, 0, 0, 0, NULL },
@@ -55,7 +58,8 @@ const char *status_view_text(const struct status_view *v, uint32_t id, uint32_t 
 	return v->page ? ringside_status_text(v->page, id, n) : NULL;
 }
 
-static void json_number(struct json *j, const char *key, const struct status_view *v, uint32_t id)
+static void json_number(struct json *j, const char *key, const struct status_view *v,
+			uint32_t id)
 {
 	uint64_t n;
 
@@ -63,7 +67,8 @@ static void json_number(struct json *j, const char *key, const struct status_vie
 		json_put_u64(j, key, n);
 }
 
-static void json_group(struct json *j, const struct status_view *v, const struct status_group *g)
+static void json_group(struct json *j, const struct status_view *v,
+		       const struct status_group *g)
 {
 	uint64_t n;
 
@@ -81,7 +86,8 @@ static void json_group(struct json *j, const struct status_view *v, const struct
 	json_close(j, '}');
 }
 
-static void json_texts(struct json *j, const char *key, const struct status_view *v, uint32_t id)
+static void json_texts(struct json *j, const char *key, const struct status_view *v,
+		       uint32_t id)
 {
 	const char *s;
 
@@ -102,8 +108,8 @@ static void json_clock(struct json *j, const struct status_view *v)
 	json_number(j, "epoch", v, RINGSIDE_N_CLOCK_EPOCH);
 	if (status_view_number(v, RINGSIDE_N_CLOCK_SOURCE, &n))
 		json_put_string(j, "source",
-				name_or_number(ringside_clock_source_name((uint32_t)n), (uint32_t)n,
-					       buf));
+				name_or_number(ringside_clock_source_name((uint32_t)n),
+					       (uint32_t)n, buf));
 	json_number(j, "error_nano", v, RINGSIDE_N_CLOCK_ERROR_NS);
 	json_close(j, '}');
 }
@@ -188,7 +194,7 @@ void status_json(struct text *t, const struct status_view *v)
 	text_putc(t, '\n');
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------- */
 
 static void title(struct text *t, const char *s)
 {
@@ -220,7 +226,8 @@ static void text_file(struct text *t, const struct status_view *v)
 	put_size(t, g->dict_bytes);
 	if (g->dict_bytes)
 		text_printf(t, " (%" PRIu64 " %% used)",
-			    (uint64_t)((double)g->dict_used_bytes * 100 / (double)g->dict_bytes));
+			    (uint64_t)((double)g->dict_used_bytes * 100 /
+				       (double)g->dict_bytes));
 	text_putc(t, '\n');
 }
 
@@ -233,7 +240,10 @@ static void text_writer(struct text *t, const struct status_view *v, bool utc)
 	text_puts(t, "ringsided ");
 	escape_terminal_string(t, version);
 	text_printf(t, "%spid %" PRIu32 ", %s, last sign of life ", version ? ", " : "",
-		    l->writer_pid, l->alive ? "alive" : l->closed ? "ENDED" : "GONE without a word");
+		    l->writer_pid,
+		    l->alive	? "alive"
+		    : l->closed ? "ENDED"
+				: "GONE without a word");
 	duration_print(t, (int64_t)l->heartbeat_age_ns);
 	text_puts(t, " ago");
 	if (l->started_ns) {
@@ -272,7 +282,8 @@ static void text_clock(struct text *t, const struct status_view *v)
 
 	title(t, "clock");
 	status_view_number(v, RINGSIDE_N_CLOCK_SOURCE, &n);
-	text_puts(t, name_or_number(ringside_clock_source_name((uint32_t)n), (uint32_t)n, buf));
+	text_puts(t, name_or_number(ringside_clock_source_name((uint32_t)n), (uint32_t)n,
+				    buf));
 	status_view_number(v, RINGSIDE_N_CLOCK_EPOCH, &n);
 	text_printf(t, ", epoch %" PRIu64 ", error +-", n);
 	status_view_number(v, RINGSIDE_N_CLOCK_ERROR_NS, &n);
@@ -305,7 +316,8 @@ static void text_history(struct text *t, const struct status_view *v, bool utc)
 }
 
 /* Zeros are left out; a group of zeros says so. */
-static void text_group(struct text *t, const struct status_view *v, const struct status_group *g)
+static void text_group(struct text *t, const struct status_view *v,
+		       const struct status_group *g)
 {
 	bool any = false;
 	uint64_t n;
@@ -324,7 +336,8 @@ static void text_group(struct text *t, const struct status_view *v, const struct
 
 static void text_costs(struct text *t, const struct status_view *v)
 {
-	static const struct { uint32_t id; const char *what; } memory[] = {
+	static const struct { uint32_t id; const char *what;
+	} memory[] = {
 		{ RINGSIDE_N_HEAP_BYTES, "heap" }, { RINGSIDE_N_BPF_MAP_BYTES, ", BPF maps" },
 		{ RINGSIDE_N_MEMORY_LIMIT, ", limit" },
 	}, cpu[] = {

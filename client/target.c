@@ -50,7 +50,8 @@ int target_start(struct target *t, char **argv)
 	sigemptyset(&sa.sa_mask);
 	sa.sa_handler = wake;
 	sigaction(SIGCHLD, &sa, NULL);
-	/* What the command leaves behind stays below us, where its descent can be seen. */
+	/* What the command leaves behind stays below us, where its descent can be seen.
+	 */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return -errno;

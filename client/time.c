@@ -94,7 +94,8 @@ static int64_t days_from_date(int64_t year, unsigned month, unsigned day)
 
 static unsigned days_in_month(unsigned year, unsigned month)
 {
-	static const unsigned char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	static const unsigned char days[] = { 31, 28, 31, 30, 31, 30,
+					      31, 31, 30, 31, 30, 31 };
 	bool leap = (year % 4 == 0 && year % 100) || year % 400 == 0;
 
 	return days[month - 1] + (month == 2 && leap);
@@ -105,16 +106,19 @@ static int rfc3339_parse(const char *s, int64_t *out)
 	unsigned year, month, day, hour, min, sec;
 	int64_t ns, east, t;
 
-	if (!take_digits(&s, 4, &year) || !take_char(&s, "-") || !take_digits(&s, 2, &month) ||
-	    !take_char(&s, "-") || !take_digits(&s, 2, &day) || !take_char(&s, "Tt ") ||
-	    !take_digits(&s, 2, &hour) || !take_char(&s, ":") || !take_digits(&s, 2, &min) ||
-	    !take_char(&s, ":") || !take_digits(&s, 2, &sec) || !take_fraction(&s, &ns) ||
+	if (!take_digits(&s, 4, &year) || !take_char(&s, "-") ||
+	    !take_digits(&s, 2, &month) || !take_char(&s, "-") ||
+	    !take_digits(&s, 2, &day) || !take_char(&s, "Tt ") ||
+	    !take_digits(&s, 2, &hour) || !take_char(&s, ":") ||
+	    !take_digits(&s, 2, &min) || !take_char(&s, ":") ||
+	    !take_digits(&s, 2, &sec) || !take_fraction(&s, &ns) ||
 	    !take_zone(&s, &east) || *s)
 		return -EINVAL;
-	if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || hour > 23 ||
-	    min > 59 || sec > 60)
+	if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) ||
+	    hour > 23 || min > 59 || sec > 60)
 		return -EINVAL;
-	t = days_from_date(year, month, day) * 86400 + hour * 3600 + min * 60 + sec - east;
+	t = days_from_date(year, month, day) * 86400 + hour * 3600 + min * 60 + sec -
+	    east;
 	/* What a signed 64-bit count of ns holds: 1677 to 2262. */
 	if (t > INT64_MAX / NS_PER_SEC - 1 || t < INT64_MIN / NS_PER_SEC + 1)
 		return -ERANGE;
@@ -171,7 +175,8 @@ int duration_parse(const char *s, int64_t *out)
 	/* fraction is in 1e-9 units; the product fits: 1e9 * 3600. */
 	fraction = unit >= NS_PER_SEC ? fraction * (unit / NS_PER_SEC) :
 					fraction / (NS_PER_SEC / unit);
-	if (__builtin_mul_overflow(whole, unit, &ns) || __builtin_add_overflow(ns, fraction, &ns))
+	if (__builtin_mul_overflow(whole, unit, &ns) ||
+	    __builtin_add_overflow(ns, fraction, &ns))
 		return -ERANGE;
 	*out = ns;
 	return 0;
@@ -198,14 +203,15 @@ void time_print(struct text *t, int64_t ns, bool utc)
 
 	if (!(utc ? gmtime_r(&sec, &tm) : localtime_r(&sec, &tm)))
 		memset(&tm, 0, sizeof(tm));
-	text_printf(t, "%04d-%02d-%02dT%02d:%02d:%02d.%09ld", tm.tm_year + 1900, tm.tm_mon + 1,
-		    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, rest);
+	text_printf(t, "%04d-%02d-%02dT%02d:%02d:%02d.%09ld", tm.tm_year + 1900,
+		    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, rest);
 	if (utc) {
 		text_putc(t, 'Z');
 		return;
 	}
 	off = tm.tm_gmtoff < 0 ? -tm.tm_gmtoff : tm.tm_gmtoff;
-	text_printf(t, "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+', off / 3600, off / 60 % 60);
+	text_printf(t, "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+', off / 3600,
+		    off / 60 % 60);
 }
 
 void time_print_short(struct text *t, int64_t ns, bool utc)
@@ -216,7 +222,8 @@ void time_print_short(struct text *t, int64_t ns, bool utc)
 
 	if (!(utc ? gmtime_r(&sec, &tm) : localtime_r(&sec, &tm)))
 		memset(&tm, 0, sizeof(tm));
-	text_printf(t, "%02d:%02d:%02d.%06ld", tm.tm_hour, tm.tm_min, tm.tm_sec, rest / 1000);
+	text_printf(t, "%02d:%02d:%02d.%06ld", tm.tm_hour, tm.tm_min, tm.tm_sec,
+		    rest / 1000);
 }
 
 void duration_print(struct text *t, int64_t ns)
@@ -231,15 +238,18 @@ void duration_print(struct text *t, int64_t ns)
 	else if (v < 1000000)
 		text_printf(t, "%" PRIu64 ".%" PRIu64 " us", v / 1000, v / 100 % 10);
 	else if (v < (uint64_t)NS_PER_SEC)
-		text_printf(t, "%" PRIu64 ".%" PRIu64 " ms", v / 1000000, v / 100000 % 10);
+		text_printf(t, "%" PRIu64 ".%" PRIu64 " ms", v / 1000000,
+			    v / 100000 % 10);
 	else if (sec < 60)
 		text_printf(t, "%" PRIu64 ".%" PRIu64 " s", sec, v / 100000000 % 10);
 	else if (sec < 3600)
 		text_printf(t, "%" PRIu64 " min %" PRIu64 " s", sec / 60, sec % 60);
 	else if (sec < 2 * 86400)
-		text_printf(t, "%" PRIu64 " h %" PRIu64 " min", sec / 3600, sec / 60 % 60);
+		text_printf(t, "%" PRIu64 " h %" PRIu64 " min", sec / 3600,
+			    sec / 60 % 60);
 	else
-		text_printf(t, "%" PRIu64 " days %" PRIu64 " h", sec / 86400, sec / 3600 % 24);
+		text_printf(t, "%" PRIu64 " days %" PRIu64 " h", sec / 86400,
+			    sec / 3600 % 24);
 }
 
 void seconds_print(struct text *t, int64_t ns)

@@ -346,7 +346,7 @@ struct ring_incarnation_wire {
 RING_AT(ring_incarnation_wire, writer_pid, 32);
 _Static_assert(sizeof(struct ring_incarnation_wire) == 40, "incarnation");
 
-/* --- self-contained parts: each on a multiple of 4, zeroes up to 4 behind it ---------- */
+/* --- self-contained parts: each on a multiple of 4, zeroes up to 4 behind it -------- */
 
 struct ring_attr_inline {		/* then the key's and the value's bytes */
 	uint32_t key;			/* reference, or 0: key_len bytes follow */

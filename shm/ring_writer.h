@@ -40,7 +40,7 @@ bool	 ring_writer_on_tmpfs(const struct ring_writer *w);
 /* Once a second: heartbeat; also removes PATH.prev when its time is over. */
 void	 ring_writer_heartbeat(struct ring_writer *w, uint64_t boot_ns);
 
-/* --- dictionary ------------------------------------------------------------------------------- */
+/* --- dictionary --------------------------------------------------------------------- */
 
 /* Life of the current half.  References obtained under another generation must not be used again:
  * intern anew.  Changes only inside ring_writer_open_block(). */
@@ -68,7 +68,7 @@ struct ring_attribute { ringside_ref key; uint8_t type; ringside_ref string; int
 int	 ring_intern_resource(struct ring_writer *w, const struct ring_attribute *a, uint32_t n,
 			      ringside_ref schema_url, ringside_ref *ref);
 
-/* --- records ---------------------------------------------------------------------------------- */
+/* --- records ------------------------------------------------------------------------ */
 
 /* The safe point before a record's references are obtained: goes over to the other half of the
  * dictionary when this one is full and that one dead.  Cheap; call it for each record.  Blocks are opened
@@ -118,7 +118,7 @@ int	 ring_put_clock(struct ring_writer *w, const struct ring_stamp *stamp, const
 /* Makes everything put since the last call visible; wakes at most two waiters. */
 void	 ring_writer_publish(struct ring_writer *w);
 
-/* --- header ----------------------------------------------------------------------------------- */
+/* --- header ------------------------------------------------------------------------- */
 
 struct ring_anchor { uint64_t boot_ns; int64_t real_ns, offset_ns; uint64_t bound_ns; uint32_t clock_epoch, source;
 	uint64_t taken_boot_ns; };

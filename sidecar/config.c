@@ -15,7 +15,10 @@
 #define OPTIONS_MAX 64
 #define EXIT_USAGE 2
 
-struct getopt_table { struct option longs[OPTIONS_MAX]; char shorts[2 * OPTIONS_MAX + 2]; };
+struct getopt_table {
+	struct option longs[OPTIONS_MAX];
+	char shorts[2 * OPTIONS_MAX + 2];
+};
 
 /* A leading `:` tells a missing argument from an unknown option. */
 static void make_getopt(struct getopt_table *t)
@@ -27,7 +30,10 @@ static void make_getopt(struct getopt_table *t)
 	for (uint32_t i = 0; i < n_options && n < OPTIONS_MAX - 1; i++) {
 		if (options[i].name[0])
 			t->longs[n++] = (struct option){ options[i].name,
-				options[i].arg ? required_argument : no_argument, NULL, LONG_BASE + (int)i };
+							 options[i].arg
+								 ? required_argument
+								 : no_argument,
+							 NULL, LONG_BASE + (int)i };
 		if (!options[i].letter)
 			continue;
 		t->shorts[s++] = options[i].letter;
@@ -67,7 +73,8 @@ static const char *nearest_option(const char *word)
 	if (best > 4)
 		best = 4;
 	for (uint32_t i = 0; i < n_options; i++) {
-		d = options[i].name[0] ? text_distance(plain, options[i].name, best) : best;
+		d = options[i].name[0] ? text_distance(plain, options[i].name, best)
+				       : best;
 		if (d < best) {
 			best = d;
 			nearest = options[i].name;
@@ -83,23 +90,31 @@ static int usage_error(int opt, char **argv, FILE *err)
 
 	if (opt == ':') {
 		name_of(row_of(optopt), name, sizeof(name));
-		fprintf(err, "ringsided: option %s: it needs an argument; see --help\n", name);
+		fprintf(err, "ringsided: option %s: it needs an argument; see --help\n",
+			name);
 		return EXIT_USAGE;
 	}
 	if (optopt >= LONG_BASE) {
 		name_of(row_of(optopt), name, sizeof(name));
-		fprintf(err, "ringsided: option %s: it takes no argument; see --help\n", name);
+		fprintf(err, "ringsided: option %s: it takes no argument; see --help\n",
+			name);
 		return EXIT_USAGE;
 	}
 	if (optopt) {
-		fprintf(err, "ringsided: option -%c: there is no such option; see --help\n", optopt);
+		fprintf(err,
+			"ringsided: option -%c: there is no such option; see --help\n",
+			optopt);
 		return EXIT_USAGE;
 	}
 	near = nearest_option(word);
 	if (near)
-		fprintf(err, "ringsided: option %s: there is no such option; did you mean --%s?\n", word, near);
+		fprintf(err,
+			"ringsided: option %s: there is no such option; did you mean --%s?\n",
+			word, near);
 	else
-		fprintf(err, "ringsided: option %s: there is no such option, or more than one; see --help\n", word);
+		fprintf(err,
+			"ringsided: option %s: there is no such option, or more than one; see --help\n",
+			word);
 	return EXIT_USAGE;
 }
 
@@ -119,15 +134,17 @@ static int apply_options(struct config *c, int argc, char **argv, FILE *err)
 		o = row_of(opt);
 		if (option_set(c, o, optarg, why)) {
 			name_of(o, name, sizeof(name));
-			fprintf(err, "ringsided: option %s%s%s: %s\n", name, optarg ? " " : "", optarg ? optarg : "",
-				why);
+			fprintf(err, "ringsided: option %s%s%s: %s\n", name,
+				optarg ? " " : "", optarg ? optarg : "", why);
 			return EXIT_USAGE;
 		}
 		if (c->mode == MODE_HELP || c->mode == MODE_VERSION)
 			return 0;
 	}
 	if (optind < argc) {
-		fprintf(err, "ringsided: argument %s: it takes options only; see --help\n", argv[optind]);
+		fprintf(err,
+			"ringsided: argument %s: it takes options only; see --help\n",
+			argv[optind]);
 		return EXIT_USAGE;
 	}
 	return 0;
@@ -184,13 +201,16 @@ static int apply_file(struct config *c, const char *path, FILE *err)
 	if (e == -ENOENT && optional)
 		return 0;
 	if (e) {
-		fprintf(err, "ringsided: configuration: %s: %s; correct --config or RINGSIDE_CONFIG\n", path,
-			strerror(-e));
+		fprintf(err,
+			"ringsided: configuration: %s: %s; correct --config or RINGSIDE_CONFIG\n",
+			path, strerror(-e));
 		return EXIT_USAGE;
 	}
 	if (r.errors) {
-		fprintf(err, "ringsided: configuration: %s: %u wrong; correct it, --check-config %s tells when "
-			"it is right\n", path, r.errors, path);
+		fprintf(err,
+			"ringsided: configuration: %s: %u wrong; correct it, --check-config %s tells when "
+			"it is right\n",
+			path, r.errors, path);
 		return EXIT_USAGE;
 	}
 	free(c->config_path);
@@ -201,7 +221,9 @@ static int apply_file(struct config *c, const char *path, FILE *err)
 static int default_node(struct config *c)
 {
 	static const char *const usual[] = { "NODE_NAME", "K8S_NODE_NAME" };
-	const char *const *env = c->kubernetes.node_env ? (const char *const *)c->kubernetes.node_env : usual;
+	const char *const *env = c->kubernetes.node_env
+					 ? (const char *const *)c->kubernetes.node_env
+					 : usual;
 	uint32_t n_env = c->kubernetes.node_env ? c->kubernetes.n_node_env : 2;
 	char host[256] = "";
 	const char *name = NULL;
@@ -231,9 +253,10 @@ int config_check_rate(uint32_t frequency, const char *sysctl, FILE *err)
 	text[strcspn(text, "\n")] = '\0';
 	if (units_number(text, &max) || frequency <= max)
 		return 0;
-	fprintf(err, "ringsided: frequency: %u Hz: the kernel allows %llu; "
-		"sysctl kernel.perf_event_max_sample_rate=%u, or a lower --frequency\n", frequency,
-		(unsigned long long)max, frequency);
+	fprintf(err,
+		"ringsided: frequency: %u Hz: the kernel allows %llu; "
+		"sysctl kernel.perf_event_max_sample_rate=%u, or a lower --frequency\n",
+		frequency, (unsigned long long)max, frequency);
 	return EXIT_USAGE;
 }
 
@@ -243,13 +266,16 @@ static int check_whole(struct config *c, FILE *err)
 
 	if (c->mode == MODE_EXPLAIN_LABELS) {
 		if (units_number(c->explain_target, &pid) || pid < 1 || pid >= 1u << 22) {
-			fprintf(err, "ringsided: option --explain-labels %s: not a process id\n", c->explain_target);
+			fprintf(err,
+				"ringsided: option --explain-labels %s: not a process id\n",
+				c->explain_target);
 			return EXIT_USAGE;
 		}
 		c->explain_pid = (uint32_t)pid;
 	}
 	if (c->record_events && c->replay) {
-		fprintf(err, "ringsided: options: --record-events and --replay exclude each other\n");
+		fprintf(err,
+			"ringsided: options: --record-events and --replay exclude each other\n");
 		return EXIT_USAGE;
 	}
 	if (c->mode == MODE_RUN && !c->replay)
@@ -257,7 +283,8 @@ static int check_whole(struct config *c, FILE *err)
 	return 0;
 }
 
-/* The command line is read twice: first to know the file, then over what the file says. */
+/* The command line is read twice: first to know the file, then over what the file says.
+ */
 int config_load(struct config *c, int argc, char **argv, FILE *err)
 {
 	struct config first;
@@ -266,7 +293,8 @@ int config_load(struct config *c, int argc, char **argv, FILE *err)
 	code = set_defaults(&first, err);
 	if (!code)
 		code = apply_options(&first, argc, argv, err);
-	if (code || (first.mode != MODE_RUN && first.mode != MODE_PROBE && first.mode != MODE_EXPLAIN_LABELS)) {
+	if (code || (first.mode != MODE_RUN && first.mode != MODE_PROBE &&
+		     first.mode != MODE_EXPLAIN_LABELS)) {
 		*c = first;
 		return code;
 	}
@@ -350,7 +378,9 @@ void config_free(struct config *c)
 
 const char *config_scope_text(const struct config *c, char *buf, size_t n)
 {
-	static const char *const names[] = { [SCOPE_AUTO] = "auto", [SCOPE_HOST] = "host", [SCOPE_PIDNS] = "pidns" };
+	static const char *const names[] = {
+		[SCOPE_AUTO] = "auto", [SCOPE_HOST] = "host", [SCOPE_PIDNS] = "pidns"
+	};
 	size_t used;
 
 	switch (c->scope) {
@@ -360,7 +390,8 @@ const char *config_scope_text(const struct config *c, char *buf, size_t n)
 	case SCOPE_PIDS:
 		used = (size_t)snprintf(buf, n, "pid:");
 		for (uint32_t i = 0; i < c->n_scope_pids && used < n; i++)
-			used += (size_t)snprintf(buf + used, n - used, "%s%u", i ? "," : "", c->scope_pids[i]);
+			used += (size_t)snprintf(buf + used, n - used, "%s%u",
+						 i ? "," : "", c->scope_pids[i]);
 		break;
 	default:
 		snprintf(buf, n, "%s", names[c->scope]);

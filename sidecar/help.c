@@ -37,9 +37,11 @@ static void put_option(FILE *out, const struct option_row *o)
 	if (!o->name[0])
 		n = snprintf(left, sizeof(left), "  -%c", o->letter);
 	else if (o->letter)
-		n = snprintf(left, sizeof(left), "  -%c, --%s %s", o->letter, o->name, o->arg ? o->arg : "");
+		n = snprintf(left, sizeof(left), "  -%c, --%s %s", o->letter, o->name,
+			     o->arg ? o->arg : "");
 	else
-		n = snprintf(left, sizeof(left), "      --%s %s", o->name, o->arg ? o->arg : "");
+		n = snprintf(left, sizeof(left), "      --%s %s", o->name,
+			     o->arg ? o->arg : "");
 	fputs(left, out);
 	if (n >= INDENT - 1) {
 		fputc('\n', out);
@@ -56,11 +58,13 @@ static void put_option(FILE *out, const struct option_row *o)
 void config_help(FILE *out)
 {
 	fputs("usage: ringsided [OPTION]...\n"
-	      "Samples every CPU and publishes resolved samples into a ring in shared memory.\n\n", out);
+	      "Samples every CPU and publishes resolved samples into a ring in shared memory.\n\n",
+	      out);
 	for (uint32_t i = 0; i < n_options; i++)
 		put_option(out, &options[i]);
 	fputs("\nSizes take K, M, G (powers of 1024); durations ms, s, m, h (a bare number is\n"
 	      "seconds).  Signals: SIGHUP reloads the configuration, SIGUSR2 pauses and\n"
 	      "resumes, SIGTERM and SIGINT stop.  Exit: 0 done, 1 failed, 2 wrong usage or\n"
-	      "configuration.  See ringsided(8).\n", out);
+	      "configuration.  See ringsided(8).\n",
+	      out);
 }

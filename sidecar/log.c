@@ -37,8 +37,8 @@ static bool is_journal(void)
 	unsigned long long dev, ino;
 	struct stat st;
 
-	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && !fstat(STDERR_FILENO, &st) &&
-	       st.st_dev == dev && st.st_ino == ino;
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
 void log_init(enum log_level level, bool json)
@@ -63,7 +63,8 @@ static void put(struct line *l, const char *s, size_t n)
 	l->n += n;
 }
 
-static void put_format(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put_format(struct line *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 static void put_format(struct line *l, const char *fmt, ...)
 {
 	char buf[128];
@@ -81,8 +82,11 @@ static void put_format(struct line *l, const char *fmt, ...)
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 :
-		     s[0] >= 0xc0 && s[0] < 0xe0 ? 2 : 0;
+	size_t len = s[0] < 0x80		   ? 1
+		     : s[0] >= 0xf0 && s[0] < 0xf8 ? 4
+		     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		     : s[0] >= 0xc0 && s[0] < 0xe0 ? 2
+						   : 0;
 	uint32_t c;
 
 	if (len <= 1 || len > n)
@@ -134,8 +138,9 @@ static void put_time(struct line *l)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	gmtime_r(&ts.tv_sec, &tm);
-	put_format(l, "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-		   tm.tm_hour, tm.tm_min, tm.tm_sec, ts.tv_nsec / 1000);
+	put_format(l, "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ", tm.tm_year + 1900,
+		   tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+		   ts.tv_nsec / 1000);
 }
 
 static void write_line(const struct line *l)
@@ -167,7 +172,8 @@ static void emit(enum log_level level, const char *message)
 	} else {
 		if (state.journal)
 			put_format(&l, "<%d>", levels[level].priority);
-		put_format(&l, "ringsided: %s", level == LOG_LEVEL_WARN ? "warning: " : "");
+		put_format(&l, "ringsided: %s",
+			   level == LOG_LEVEL_WARN ? "warning: " : "");
 		put_escaped(&l, message, false);
 		put(&l, "\n", 1);
 	}
@@ -175,7 +181,8 @@ static void emit(enum log_level level, const char *message)
 }
 
 /* The reason behind a message is often in errno, and callers look at it afterwards. */
-static void vlog_at(enum log_level level, uint32_t suppressed, const char *fmt, va_list ap)
+static void vlog_at(enum log_level level, uint32_t suppressed, const char *fmt,
+		    va_list ap)
 {
 	char message[MESSAGE_MAX];
 	int saved = errno;
@@ -184,12 +191,14 @@ static void vlog_at(enum log_level level, uint32_t suppressed, const char *fmt, 
 
 	want = vsnprintf(message, sizeof(message), fmt, ap);
 	if (want < 0)
-		snprintf(message, sizeof(message), "message that cannot be formatted: %s", fmt);
+		snprintf(message, sizeof(message), "message that cannot be formatted: %s",
+			 fmt);
 	else if ((size_t)want >= sizeof(message))
 		memcpy(message + sizeof(message) - 4, "...", 4);
 	n = strlen(message);
 	if (suppressed)
-		snprintf(message + n, sizeof(message) - n, " (%u more like this left out)", suppressed);
+		snprintf(message + n, sizeof(message) - n,
+			 " (%u more like this left out)", suppressed);
 	pthread_mutex_lock(&state.lock);
 	emit(level, message);
 	pthread_mutex_unlock(&state.lock);
@@ -207,7 +216,8 @@ void log_at(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Whether this call site may speak; *suppressed is how often it was not allowed to since it last was. */
+/* Whether this call site may speak; *suppressed is how often it was not allowed to since
+ * it last was. */
 static bool limit_pass(struct log_limit *limit, uint32_t *suppressed)
 {
 	struct timespec ts;

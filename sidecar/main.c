@@ -77,7 +77,8 @@ int main(int argc, char **argv)
 
 	/* First of all, while this process has nothing that its child could inherit. */
 	if (symbols_launcher_start(&launcher))
-		fputs("ringsided: cannot fork the launcher of the symbol worker\n", stderr);
+		fputs("ringsided: cannot fork the launcher of the symbol worker\n",
+		      stderr);
 	signal(SIGPIPE, SIG_IGN);
 	status = config_load(&c, argc, argv, stderr);
 	if (!status) {

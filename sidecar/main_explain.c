@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --explain-labels PID: the labels that this configuration would give a process that runs now.  The process is
- * read through the same door and goes through the same table as if it had been sampled once.
+ * --explain-labels PID: the labels that this configuration would give a process that runs
+ * now.  The process is read through the same door and goes through the same table as if
+ * it had been sampled once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,8 @@ static int identify(uint32_t pid, struct ev_sample *s)
 	s->head.boot_ns = clock_boot_now();
 	s->head.start_ns = st.start_ticks * TICK_NS - (uint64_t)clock_timens()->boot_ns;
 	s->head.flags = st.flags & STAT_PF_KTHREAD ? EV_F_KTHREAD : 0;
-	memcpy(s->comm, st.comm, sizeof(s->comm) < sizeof(st.comm) ? sizeof(s->comm) : sizeof(st.comm));
+	memcpy(s->comm, st.comm,
+	       sizeof(s->comm) < sizeof(st.comm) ? sizeof(s->comm) : sizeof(st.comm));
 	return 0;
 }
 
@@ -84,15 +86,22 @@ static void take_names(struct explain *x)
 	struct file *f;
 	int n;
 
-	while (x->symbols && (n = symbols_take(x->symbols, x->buffer, SYMBOLS_MESSAGE_MAX)) > 0) {
-		if (symbols_decode(x->decoder, x->buffer, (size_t)n, &a) || a.kind != SYM_FILE)
+	while (x->symbols &&
+	       (n = symbols_take(x->symbols, x->buffer, SYMBOLS_MESSAGE_MAX)) > 0) {
+		if (symbols_decode(x->decoder, x->buffer, (size_t)n, &a) ||
+		    a.kind != SYM_FILE)
 			continue;
 		f = process_file(x->table, a.file_id);
 		if (f)
-			process_file_facts(x->table, f, &(struct label_executable){
-				.file_id = a.htlhash, .gnu_build_id = a.gnu_build_id, .go_build_id = a.go_build_id,
-				.compiler = a.compiler, .is_elf = a.is_elf, .is_static = a.is_static,
-				.stripped = a.stripped });
+			process_file_facts(x->table, f,
+					   &(struct label_executable){
+						   .file_id = a.htlhash,
+						   .gnu_build_id = a.gnu_build_id,
+						   .go_build_id = a.go_build_id,
+						   .compiler = a.compiler,
+						   .is_elf = a.is_elf,
+						   .is_static = a.is_static,
+						   .stripped = a.stripped });
 		x->told_file = true;
 	}
 }
@@ -120,7 +129,8 @@ static bool settled(struct explain *x)
 static void wait_for_all(struct explain *x)
 {
 	struct pollfd p[2] = { { .fd = door_fd(x->door), .events = POLLIN },
-			       { .fd = x->symbols ? symbols_fd(x->symbols) : -1, .events = POLLIN } };
+			       { .fd = x->symbols ? symbols_fd(x->symbols) : -1,
+				 .events = POLLIN } };
 
 	for (int left = WAIT_MS; left > 0 && !settled(x); left -= 50) {
 		if (x->symbols)
@@ -131,15 +141,23 @@ static void wait_for_all(struct explain *x)
 	}
 }
 
-static int open_all(struct explain *x, struct config *c, struct symbols_launcher *launcher, struct label_pair *external)
+static int open_all(struct explain *x, struct config *c,
+		    struct symbols_launcher *launcher, struct label_pair *external)
 {
 	struct process_options o = {
-		.node = c->node, .max_processes = 16, .otel_lenient = c->otel_lenient,
+		.node = c->node,
+		.max_processes = 16,
+		.otel_lenient = c->otel_lenient,
 		.include_env_vars = (const char *const *)c->include_env_vars,
-		.n_include_env_vars = c->n_include_env_vars, .container_id = c->container_id,
-		.publish_command_line = c->publish_command_line, .rules = &c->relabel, .external = external,
-		.n_external = c->n_external_labels, .publish_working_directory = c->publish_working_directory,
-		.local_only = c->kubernetes.local_only, .revision = PACKAGE_VERSION,
+		.n_include_env_vars = c->n_include_env_vars,
+		.container_id = c->container_id,
+		.publish_command_line = c->publish_command_line,
+		.rules = &c->relabel,
+		.external = external,
+		.n_external = c->n_external_labels,
+		.publish_working_directory = c->publish_working_directory,
+		.local_only = c->kubernetes.local_only,
+		.revision = PACKAGE_VERSION,
 	};
 	struct symbols_options so = { .memory_limit = c->memory_limit / 4 };
 	char system[PROCESS_SYSTEM_MAX];
@@ -155,7 +173,8 @@ static int open_all(struct explain *x, struct config *c, struct symbols_launcher
 		err = process_table_create(&x->table, &o, x->door);
 	/* A rule that is yet to be written may want to see it. */
 	if (!err)
-		err = door_allow(x->door, o.include_env_vars, o.n_include_env_vars, true, o.publish_working_directory);
+		err = door_allow(x->door, o.include_env_vars, o.n_include_env_vars, true,
+				 o.publish_working_directory);
 	if (!err)
 		err = process_system(x->table, system, process_system_read(system));
 	x->buffer = malloc(DOOR_MESSAGE_MAX);
@@ -164,25 +183,32 @@ static int open_all(struct explain *x, struct config *c, struct symbols_launcher
 
 static int explain_one(struct explain *x, struct config *c)
 {
-	static const char *const why[] = { [IMAGE_EVENTS] = "it did not answer in time", [IMAGE_GONE] = "it is gone",
-		[IMAGE_UNREADABLE] = "permission denied; run as root", [IMAGE_TIMEOUT] = "it blocks whoever reads it" };
+	static const char *const why[] = {
+		[IMAGE_EVENTS] = "it did not answer in time",
+		[IMAGE_GONE] = "it is gone",
+		[IMAGE_UNREADABLE] = "permission denied; run as root",
+		[IMAGE_TIMEOUT] = "it blocks whoever reads it"
+	};
 	struct ev_sample s;
 	int err = identify(c->explain_pid, &s);
 
 	if (err) {
-		log_error("cannot read process %u: %s", c->explain_pid, err == -ENOENT ? "no such process" : strerror(-err));
+		log_error("cannot read process %u: %s", c->explain_pid,
+			  err == -ENOENT ? "no such process" : strerror(-err));
 		return 1;
 	}
 	process_set_file_fn(x->table, on_file, x);
 	x->image = process_on_sample(x->table, &s);
 	wait_for_all(x);
 	if (x->image->state != IMAGE_READ) {
-		log_error("cannot read process %u: %s", c->explain_pid, why[x->image->state]);
+		log_error("cannot read process %u: %s", c->explain_pid,
+			  why[x->image->state]);
 		return 1;
 	}
 	err = process_explain(x->table, x->image, stdout, c->json_output);
 	if (err)
-		log_error("cannot explain process %u: %s", c->explain_pid, strerror(-err));
+		log_error("cannot explain process %u: %s", c->explain_pid,
+			  strerror(-err));
 	return err ? 1 : 0;
 }
 
@@ -193,7 +219,8 @@ int explain_labels(struct config *c, struct symbols_launcher *launcher)
 	int status = 1, err;
 
 	for (uint32_t i = 0; i < c->n_external_labels && i < LIVE_EXTERNAL; i++)
-		external[i] = (struct label_pair){ c->external_labels[i].key, c->external_labels[i].value };
+		external[i] = (struct label_pair){ c->external_labels[i].key,
+						   c->external_labels[i].value };
 	err = open_all(&x, c, launcher, external);
 	if (err)
 		log_error("cannot start: %s", strerror(-err));

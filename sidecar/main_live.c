@@ -22,13 +22,15 @@
 #define ANCHOR_SECONDS 10u	/* a safety net: steps are told by the kernel */
 #define STOP_NS 200000000ull	/* at the end, how long names may still come */
 /*
- * The newest fraction of a millisecond stays in the kernel's rings until the next drain, so an exec just
- * before a reading's end may not be seen yet.  A reading is applied by a pull that begins this much later.
+ * The newest fraction of a millisecond stays in the kernel's rings until the next drain,
+ * so an exec just before a reading's end may not be seen yet.  A reading is applied by a
+ * pull that begins this much later.
  */
 #define READING_HOLD_NS 2000000ull
 /*
- * Of one wake-up.  In a flood there is always more to take: signals, the heartbeat and the watchdog must
- * get their turn all the same.  What then finds no room in the kernel's ring is counted there.
+ * Of one wake-up.  In a flood there is always more to take: signals, the heartbeat and
+ * the watchdog must get their turn all the same.  What then finds no room in the kernel's
+ * ring is counted there.
  */
 #define DRAINS_MAX 64u
 #define TURN_NS 50000000ull
@@ -66,7 +68,8 @@ static void pull(struct live *l)
 		int err = collect_drain(l->collect, &batch);
 
 		if (err) {
-			log_limited(LOG_LEVEL_ERROR, "cannot drain events: BPF ring: %s", strerror(-err));
+			log_limited(LOG_LEVEL_ERROR, "cannot drain events: BPF ring: %s",
+				    strerror(-err));
 			return;
 		}
 		if (pipeline_pull(l->pipeline, &batch))
@@ -97,15 +100,20 @@ static int take_first_anchor(struct live *l)
 	int err = take_anchor(l, false);
 
 	if (err) {
-		log_error("cannot tell the wall time: %s: %s", strerror(-err), err == -EXDEV ?
-			  "the offset of this time namespace is not known; unshare -T --fork ringsided" :
-			  "no clock can be read; allow clock_gettime in the seccomp profile");
+		log_error(
+			"cannot tell the wall time: %s: %s", strerror(-err),
+			err == -EXDEV
+				? "the offset of this time namespace is not known; unshare -T --fork ringsided"
+				: "no clock can be read; allow clock_gettime in the seccomp profile");
 		return 1;
 	}
 	a = clock_current(pipeline_clock(l->pipeline), NULL);
 	if (a && a->source != CLOCK_PAIRED)
-		live_warn(l, "wall time is only right to %.1f s: the clocks cannot be read in pairs; allow "
-			  "clock_gettime in the seccomp profile", (double)a->bound_ns / 1e9);
+		live_warn(
+			l,
+			"wall time is only right to %.1f s: the clocks cannot be read in pairs; allow "
+			"clock_gettime in the seccomp profile",
+			(double)a->bound_ns / 1e9);
 	return 0;
 }
 
@@ -135,23 +143,30 @@ static void on_drain(void *arg, uint64_t info)
 	symbols_flush(l->symbols);
 }
 
-/* Once each: how the worker works, when it has told, and that there will be none any more. */
+/* Once each: how the worker works, when it has told, and that there will be none any
+ * more. */
 static void worker_warnings(struct live *l)
 {
 	const char *io = symbols_io_backend(l->symbols);
 
 	if (symbols_given_up(l->symbols) && !l->worker_lost) {
 		l->worker_lost = true;
-		live_warn(l, "the launcher of the symbol worker has ended: what is new stays without names; "
-			  "restart ringsided");
+		live_warn(
+			l,
+			"the launcher of the symbol worker has ended: what is new stays without names; "
+			"restart ringsided");
 	}
 	if (l->worker_told || !io)
 		return;
 	l->worker_told = true;
 	if (l->config->io_backend == IO_URING && strcmp(io, "uring"))
-		live_warn(l, "--io-backend uring: io_uring is forbidden or missing here; plain reads are used");
+		live_warn(
+			l,
+			"--io-backend uring: io_uring is forbidden or missing here; plain reads are used");
 	if (!symbols_own_uid(l->symbols))
-		live_warn(l, "the symbol worker has no uid of its own; CAP_SETUID and CAP_SETGID at start give it one");
+		live_warn(
+			l,
+			"the symbol worker has no uid of its own; CAP_SETUID and CAP_SETGID at start give it one");
 }
 
 static void on_names(void *arg, uint64_t info)
@@ -171,7 +186,7 @@ static void on_names(void *arg, uint64_t info)
 	stop_if_settled(l);
 }
 
-/* --- readings: see READING_HOLD_NS ------------------------------------------------------------ */
+/* --- readings: see READING_HOLD_NS -------------------------------------------------- */
 
 static void apply_held(struct live *l)
 {
@@ -190,7 +205,8 @@ static void take_readings(struct live *l)
 	size_t n;
 	int fd;
 
-	while (l->n_held < LIVE_HELD && door_take(l->door, l->buffer, l->buffer_bytes, &n, &fd) == 1) {
+	while (l->n_held < LIVE_HELD &&
+	       door_take(l->door, l->buffer, l->buffer_bytes, &n, &fd) == 1) {
 		void *copy = malloc(n ? n : 1);
 
 		if (!copy) {
@@ -235,7 +251,7 @@ static void on_door(void *arg, uint64_t info)
 	}
 }
 
-/* --- once a second ---------------------------------------------------------------------------- */
+/* --- once a second ------------------------------------------------------------------ */
 
 static void check_cpus(struct live *l)
 {
@@ -253,10 +269,14 @@ static void check_ring(struct live *l)
 {
 	struct stat st;
 
-	if (!stat(l->config->ring, &st) && st.st_dev == l->ring_dev && st.st_ino == l->ring_ino)
+	if (!stat(l->config->ring, &st) && st.st_dev == l->ring_dev &&
+	    st.st_ino == l->ring_ino)
 		return;
-	log_limited(LOG_LEVEL_ERROR, "the ring is not at its path any more: %s: it was removed or replaced, and "
-		    "readers cannot find it; restart ringsided", l->config->ring);
+	log_limited(
+		LOG_LEVEL_ERROR,
+		"the ring is not at its path any more: %s: it was removed or replaced, and "
+		"readers cannot find it; restart ringsided",
+		l->config->ring);
 }
 
 static void account(struct live *l)
@@ -310,7 +330,7 @@ static void on_step(void *arg, uint64_t info)
 	log_info("the wall clock was set: a new clock epoch begins");
 }
 
-/* --- signals ---------------------------------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------------------ */
 
 static void on_stop_timer(void *arg, uint64_t info)
 {
@@ -378,31 +398,41 @@ static void on_reload(void *arg, uint64_t signo)
 		return;
 	}
 	log_init((enum log_level)fresh.log_level, fresh.log_json);
-	log_info("configuration reloaded: log level and format are in force; other changes need a restart");
+	log_info(
+		"configuration reloaded: log level and format are in force; other changes need a restart");
 	config_free(&fresh);
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------------- */
 
 static int add_sources(struct live *l)
 {
 	int fd = collect_fd(l->collect);
-	int err = loop_add_timer(l->loop, &l->drain, l->drain_ns, l->drain_ns, on_drain, l);
+	int err =
+		loop_add_timer(l->loop, &l->drain, l->drain_ns, l->drain_ns, on_drain, l);
 
 	err = err ? err : loop_add_timer(l->loop, &l->reading, 0, 0, on_reading, l);
 	err = err ? err : loop_add_timer(l->loop, &l->stop_timer, 0, 0, on_stop_timer, l);
-	err = err ? err : loop_add_timer(l->loop, &l->second, SECOND_NS, SECOND_NS, on_second, l);
-	err = err ? err : loop_add_fd(l->loop, &l->door_ready, door_fd(l->door), EPOLLIN | EPOLLET, on_door, l);
-	err = err ? err : loop_add_fd(l->loop, &l->names, symbols_fd(l->symbols), EPOLLIN, on_names, l);
+	err = err ? err
+		  : loop_add_timer(l->loop, &l->second, SECOND_NS, SECOND_NS, on_second,
+				   l);
+	err = err ? err
+		  : loop_add_fd(l->loop, &l->door_ready, door_fd(l->door),
+				EPOLLIN | EPOLLET, on_door, l);
+	err = err ? err
+		  : loop_add_fd(l->loop, &l->names, symbols_fd(l->symbols), EPOLLIN,
+				on_names, l);
 	if (!err && fd >= 0)
 		err = loop_add_fd(l->loop, &l->ring_full, fd, EPOLLIN, on_drain, l);
 	if (!err && l->steps)
-		err = loop_add_fd(l->loop, &l->stepped, clock_step_fd(l->steps), EPOLLIN, on_step, l);
+		err = loop_add_fd(l->loop, &l->stepped, clock_step_fd(l->steps), EPOLLIN,
+				  on_step, l);
 	if (!err && notify_watchdog_ns(l->notify))
 		err = loop_add_timer(l->loop, &l->watchdog, notify_watchdog_ns(l->notify),
 				     notify_watchdog_ns(l->notify), on_watchdog, l);
 	if (!err && l->config->duration_ns)
-		err = loop_add_timer(l->loop, &l->duration, l->config->duration_ns, 0, on_duration, l);
+		err = loop_add_timer(l->loop, &l->duration, l->config->duration_ns, 0,
+				     on_duration, l);
 	err = err ? err : loop_add_signal(l->loop, &l->term, SIGTERM, on_terminate, l);
 	err = err ? err : loop_add_signal(l->loop, &l->intr, SIGINT, on_terminate, l);
 	err = err ? err : loop_add_signal(l->loop, &l->hup, SIGHUP, on_reload, l);
@@ -414,8 +444,8 @@ static void announce_ready(struct live *l)
 	struct collect_stats s = { 0 };
 
 	collect_stats(l->collect, &s);
-	log_info("ready: %s, %u CPUs, %u Hz, scope %s", l->config->ring, s.cpus_armed, l->config->frequency,
-		 l->scope);
+	log_info("ready: %s, %u CPUs, %u Hz, scope %s", l->config->ring, s.cpus_armed,
+		 l->config->frequency, l->scope);
 	notify_ready(l->notify, l->scope);
 }
 

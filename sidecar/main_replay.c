@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recorded event stream, fed to the same pipeline in the same order.  Needs no right, asks no door. */
+/* A recorded event stream, fed to the same pipeline in the same order.  Needs no right,
+ * asks no door. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,10 +72,11 @@ static int feed(struct replay *r)
 			err = pipeline_pull(r->live->pipeline, &batch);
 	} while (!err && !batch.end);
 	if (err)
-		log_error("replay stopped: %s: %s", r->live->config->replay, strerror(-err));
+		log_error("replay stopped: %s: %s", r->live->config->replay,
+			  strerror(-err));
 	if (r->malformed)
-		log_warn("replay: %s: %llu entries of a wrong size were skipped", r->live->config->replay,
-			 (unsigned long long)r->malformed);
+		log_warn("replay: %s: %llu entries of a wrong size were skipped",
+			 r->live->config->replay, (unsigned long long)r->malformed);
 	pipeline_finish(r->live->pipeline, r->last_ns);
 	return err ? 1 : 0;
 }
@@ -93,7 +95,8 @@ static int take_facts(struct live *l, struct config *c)
 	facts = journal_facts(j);
 	if (facts->frequency >= 1 && facts->frequency <= COLLECT_FREQUENCY_MAX)
 		c->frequency = facts->frequency;
-	strncpy(l->scope, facts->scope_text ? facts->scope_text : "", sizeof(l->scope) - 1);
+	strncpy(l->scope, facts->scope_text ? facts->scope_text : "",
+		sizeof(l->scope) - 1);
 	if (!c->node && facts->node)
 		strncpy(l->node, facts->node, sizeof(l->node) - 1);
 	journal_close(j);
@@ -103,7 +106,9 @@ static int take_facts(struct live *l, struct config *c)
 int replay_run(struct live *l, struct config *c)
 {
 	struct replay r = { .live = l };
-	struct collect_options o = { .entry = on_entry, .entry_arg = &r, .log = live_collect_says };
+	struct collect_options o = { .entry = on_entry,
+				     .entry_arg = &r,
+				     .log = live_collect_says };
 	char why[COLLECT_WHY_MAX];
 	int status = take_facts(l, c);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a sidecar in the order that rights demand: everything privileged first, then the drop. */
+/* Opens a sidecar in the order that rights demand: everything privileged first, then the
+ * drop. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +56,7 @@ void live_warn(struct live *l, const char *fmt, ...)
 		free(text);
 }
 
-/* --- the ring --------------------------------------------------------------------------------- */
+/* --- the ring ----------------------------------------------------------------------- */
 
 static int group_by_name(const char *name, gid_t *gid)
 {
@@ -86,34 +87,42 @@ static bool group_of_directory(const char *ring, gid_t *gid)
 	return true;
 }
 
-/* --group, else `ringside`, else the group of a set-group-ID directory (fsGroup), else our own. */
+/* --group, else `ringside`, else the group of a set-group-ID directory (fsGroup), else
+ * our own. */
 static int choose_group(struct live *l, const struct config *c, gid_t *gid)
 {
 	if (c->group) {
 		if (!group_by_name(c->group, gid))
 			return 0;
-		log_error("no such group: %s; create it (groupadd --system %s) or name another by --group",
-			  c->group, c->group);
+		log_error(
+			"no such group: %s; create it (groupadd --system %s) or name another by --group",
+			c->group, c->group);
 		return 2;
 	}
 	if (!group_by_name("ringside", gid) || group_of_directory(c->ring, gid))
 		return 0;
 	*gid = getegid();
-	live_warn(l, "no group `ringside` here: only uid %u and group %u can read the ring; groupadd --system "
-		  "ringside, or --group", (unsigned)geteuid(), (unsigned)*gid);
+	live_warn(
+		l,
+		"no group `ringside` here: only uid %u and group %u can read the ring; groupadd --system "
+		"ringside, or --group",
+		(unsigned)geteuid(), (unsigned)*gid);
 	return 0;
 }
 
 /* The default place is ours to make; any other directory is the caller's. */
 static void make_default_directory(const char *ring)
 {
-	if (!strcmp(ring, RINGSIDE_DEFAULT_RING) && mkdir("/run/ringside", 0755) && errno != EEXIST)
+	if (!strcmp(ring, RINGSIDE_DEFAULT_RING) && mkdir("/run/ringside", 0755) &&
+	    errno != EEXIST)
 		log_debug("cannot make /run/ringside: %s", strerror(errno));
 }
 
 int live_open_ring(struct live *l, const struct config *c)
 {
-	struct ring_writer_options o = { .path = c->ring, .ring_bytes = c->ring_size, .dict_bytes = c->dict_size,
+	struct ring_writer_options o = { .path = c->ring,
+					 .ring_bytes = c->ring_size,
+					 .dict_bytes = c->dict_size,
 					 .mode = (mode_t)c->ring_mode };
 	struct stat st;
 	int status = choose_group(l, c, &o.group);
@@ -131,12 +140,14 @@ int live_open_ring(struct live *l, const struct config *c)
 		l->ring_ino = st.st_ino;
 	}
 	if (!ring_writer_on_tmpfs(l->writer))
-		live_warn(l, "the ring is not on tmpfs: %s: a busy disk may stall the sidecar; use a path on tmpfs",
-			  c->ring);
+		live_warn(
+			l,
+			"the ring is not on tmpfs: %s: a busy disk may stall the sidecar; use a path on tmpfs",
+			c->ring);
 	return 0;
 }
 
-/* --- scope ------------------------------------------------------------------------------------ */
+/* --- scope -------------------------------------------------------------------------- */
 
 /* True when nobody but us is to be seen: a pod without a shared pid namespace. */
 static bool alone_here(void)
@@ -164,8 +175,9 @@ int live_scope(struct live *l, const struct config *c, struct collect_options *o
 		break;
 	case SCOPE_HOST:
 		if (!initial) {
-			log_error("scope host is not to be had: this is not the initial pid namespace; use hostPID: "
-				  "true in a pod, or --scope pidns");
+			log_error(
+				"scope host is not to be had: this is not the initial pid namespace; use hostPID: "
+				"true in a pod, or --scope pidns");
 			return 1;
 		}
 		break;
@@ -182,13 +194,15 @@ int live_scope(struct live *l, const struct config *c, struct collect_options *o
 		break;
 	}
 	if (resolved.scope == SCOPE_PIDNS && alone_here())
-		live_warn(l, "this pid namespace holds only ringsided: there is nothing to sample; set "
-			  "shareProcessNamespace: true in the pod, or hostPID: true");
+		live_warn(
+			l,
+			"this pid namespace holds only ringsided: there is nothing to sample; set "
+			"shareProcessNamespace: true in the pod, or hostPID: true");
 	config_scope_text(&resolved, l->scope, sizeof(l->scope));
 	return 0;
 }
 
-/* --- collection ------------------------------------------------------------------------------- */
+/* --- collection --------------------------------------------------------------------- */
 
 void live_collect_says(void *arg, enum collect_log_level level, const char *line)
 {
@@ -196,18 +210,23 @@ void live_collect_says(void *arg, enum collect_log_level level, const char *line
 	log_at((enum log_level)level, "%s", line);
 }
 
-static int open_journal(struct live *l, const struct config *c, const struct collect_options *o)
+static int open_journal(struct live *l, const struct config *c,
+			const struct collect_options *o)
 {
-	struct journal_facts facts = { .frequency = c->frequency, .ncpu = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
-				       .stack_depth = c->stack_depth, .scope = o->scope,
-				       .scope_text = l->scope, .node = l->node };
+	struct journal_facts facts = { .frequency = c->frequency,
+				       .ncpu = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+				       .stack_depth = c->stack_depth,
+				       .scope = o->scope,
+				       .scope_text = l->scope,
+				       .node = l->node };
 	int err;
 
 	if (!c->record_events)
 		return 0;
 	err = journal_create(&l->journal, c->record_events, &facts);
 	if (err) {
-		log_error("cannot record events: %s: %s", c->record_events, strerror(-err));
+		log_error("cannot record events: %s: %s", c->record_events,
+			  strerror(-err));
 		return 1;
 	}
 	return 0;
@@ -215,8 +234,11 @@ static int open_journal(struct live *l, const struct config *c, const struct col
 
 static int open_collect(struct live *l, const struct config *c)
 {
-	struct collect_options o = { .frequency = c->frequency, .stack_depth = c->stack_depth,
-				     .low_latency = c->low_latency, .log = live_collect_says, .scope = EV_SCOPE_PIDNS };
+	struct collect_options o = { .frequency = c->frequency,
+				     .stack_depth = c->stack_depth,
+				     .low_latency = c->low_latency,
+				     .log = live_collect_says,
+				     .scope = EV_SCOPE_PIDNS };
 	char why[COLLECT_WHY_MAX];
 	int status = live_scope(l, c, &o);
 
@@ -232,28 +254,43 @@ static int open_collect(struct live *l, const struct config *c)
 	return 0;
 }
 
-/* --- everything after the drop ---------------------------------------------------------------- */
+/* --- everything after the drop ------------------------------------------------------ */
 
 int live_open_pipeline(struct live *l, const struct config *c)
 {
 	struct process_options po = {
-		.grace_ns = GRACE_NS, .max_processes = MAX_PROCESSES, .max_maps = MAX_MAPS, .node = l->node,
-		.otel_lenient = c->otel_lenient, .include_env_vars = (const char *const *)c->include_env_vars,
-		.n_include_env_vars = c->n_include_env_vars, .publish_command_line = c->publish_command_line,
-		.publish_working_directory = c->publish_working_directory, .container_id = c->container_id,
-		.replay = c->replay != NULL, .rules = &l->config->relabel, .external = l->external,
-		.n_external = c->n_external_labels, .revision = PACKAGE_VERSION, .label_ttl_ns = c->label_ttl_ns,
-		.label_cache_size = c->label_cache_size, .local_only = c->kubernetes.local_only,
+		.grace_ns = GRACE_NS,
+		.max_processes = MAX_PROCESSES,
+		.max_maps = MAX_MAPS,
+		.node = l->node,
+		.otel_lenient = c->otel_lenient,
+		.include_env_vars = (const char *const *)c->include_env_vars,
+		.n_include_env_vars = c->n_include_env_vars,
+		.publish_command_line = c->publish_command_line,
+		.publish_working_directory = c->publish_working_directory,
+		.container_id = c->container_id,
+		.replay = c->replay != NULL,
+		.rules = &l->config->relabel,
+		.external = l->external,
+		.n_external = c->n_external_labels,
+		.revision = PACKAGE_VERSION,
+		.label_ttl_ns = c->label_ttl_ns,
+		.label_cache_size = c->label_cache_size,
+		.local_only = c->kubernetes.local_only,
 	};
 	struct pipeline_options o = {
-		.writer = l->writer, .symbols = l->symbols, .kallsyms = l->kallsyms,
-		.publish = { .period_ns = 1000000000ull / c->frequency, .names_bytes = c->memory_limit / 4,
+		.writer = l->writer,
+		.symbols = l->symbols,
+		.kallsyms = l->kallsyms,
+		.publish = { .period_ns = 1000000000ull / c->frequency,
+			     .names_bytes = c->memory_limit / 4,
 			     .stack_entries = STACK_ENTRIES },
 	};
 	int err;
 
 	for (uint32_t i = 0; i < c->n_external_labels && i < LIVE_EXTERNAL; i++)
-		l->external[i] = (struct label_pair){ c->external_labels[i].key, c->external_labels[i].value };
+		l->external[i] = (struct label_pair){ c->external_labels[i].key,
+						      c->external_labels[i].value };
 	err = process_table_create(&l->processes, &po, l->door);
 
 	if (getrandom(&o.publish.seed, sizeof(o.publish.seed), 0) < 0)
@@ -278,7 +315,8 @@ void live_allow_pods(struct door *door, const struct config *c)
 	struct pods pods = { .local_only = k->local_only };
 
 	if (pods_set(&pods.facts_dir, c->pod_facts) ||
-	    pods_set(&pods.podinfo_dir, k->podinfo_dir ? k->podinfo_dir : "/etc/podinfo") ||
+	    pods_set(&pods.podinfo_dir,
+		     k->podinfo_dir ? k->podinfo_dir : "/etc/podinfo") ||
 	    pods_set(&pods.own_name, env_of(k->pod_name_env, "POD_NAME")) ||
 	    pods_set(&pods.own_namespace, env_of(k->namespace_env, "POD_NAMESPACE")) ||
 	    pods_set(&pods.own_uid, env_of(k->pod_uid_env, "POD_UID")))
@@ -287,9 +325,11 @@ void live_allow_pods(struct door *door, const struct config *c)
 	door_allow_pods(door, &pods);
 }
 
-static int open_helpers(struct live *l, const struct config *c, struct symbols_launcher *launcher)
+static int open_helpers(struct live *l, const struct config *c,
+			struct symbols_launcher *launcher)
 {
-	struct symbols_options so = { .io = (enum symbols_io)c->io_backend, .memory_limit = c->memory_limit / 4 };
+	struct symbols_options so = { .io = (enum symbols_io)c->io_backend,
+				      .memory_limit = c->memory_limit / 4 };
 	int err = door_create(&l->door);
 
 	if (err) {
@@ -308,8 +348,10 @@ static int open_helpers(struct live *l, const struct config *c, struct symbols_l
 		return 1;
 	}
 	if (clock_step_open(&l->steps))
-		live_warn(l, "clock steps are not noticed at once: no timer with cancel-on-set; they are found within "
-			  "ten seconds");
+		live_warn(
+			l,
+			"clock steps are not noticed at once: no timer with cancel-on-set; they are found within "
+			"ten seconds");
 	return 0;
 }
 
@@ -323,8 +365,11 @@ static int drop_rights(struct live *l)
 	}
 	err = privilege_filter_sidecar();
 	if (err)
-		live_warn(l, "no system-call filter: seccomp: %s; this kernel or container has none, the rights were "
-			  "dropped all the same", strerror(-err));
+		live_warn(
+			l,
+			"no system-call filter: seccomp: %s; this kernel or container has none, the rights were "
+			"dropped all the same",
+			strerror(-err));
 	return 0;
 }
 
@@ -339,7 +384,8 @@ static void probe(struct live *l, const struct config *c)
 		const struct probe_row *r = &l->probe->rows[i];
 
 		if (r->warn)
-			live_warn(l, "missing: %s: %s; %s", r->need, r->effect, r->remedy);
+			live_warn(l, "missing: %s: %s; %s", r->need, r->effect,
+				  r->remedy);
 	}
 }
 
@@ -355,7 +401,9 @@ int live_open(struct live *l, struct config *c, struct symbols_launcher *launche
 	}
 	err = notify_open(&l->notify, c->ready_fd);
 	if (err) {
-		log_error("cannot reach the service manager: NOTIFY_SOCKET: %s; correct it or unset it", strerror(-err));
+		log_error(
+			"cannot reach the service manager: NOTIFY_SOCKET: %s; correct it or unset it",
+			strerror(-err));
 		return 1;
 	}
 	l->drain_ns = c->low_latency ? DRAIN_LOW_LATENCY_NS : DRAIN_NS;
@@ -386,7 +434,8 @@ void live_close(struct live *l)
 	symbols_destroy(l->symbols);
 	collect_close(l->collect);
 	if (journal_close(l->journal))
-		log_warn("the recording is not complete: %s: the disk may be full", l->config->record_events);
+		log_warn("the recording is not complete: %s: the disk may be full",
+			 l->config->record_events);
 	ring_writer_close(l->writer, clean);
 	probe_free(l->probe);
 	notify_close(l->notify);

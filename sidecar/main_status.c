@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `ringside status` and `ringside doctor` show, once a second, into the ring file. */
+/* What `ringside status` and `ringside doctor` show, once a second, into the ring file.
+ */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +39,11 @@ static void cost(struct live *l, const struct collect_stats *s)
 	number(l, RINGSIDE_N_CPU_SYSTEM_NS, timeval_ns(self.ru_stime));
 }
 
-static void losses(struct live *l, const struct collect_stats *s, const struct pipeline_counts *own,
-		   const struct publish_counts *c)
+static void losses(struct live *l, const struct collect_stats *s,
+		   const struct pipeline_counts *own, const struct publish_counts *c)
 {
-	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_KERNEL_RING_FULL, s->kernel_ring_full + own->no_memory);
+	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_KERNEL_RING_FULL,
+	       s->kernel_ring_full + own->no_memory);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_MALFORMED, s->malformed);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_CLOCK_REFUSED, own->clock_refused);
 	number(l, RINGSIDE_N_LOST + RINGSIDE_LOST_RECORD_TOO_BIG, c->record_too_big);
@@ -53,7 +55,8 @@ static void losses(struct live *l, const struct collect_stats *s, const struct p
 	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_PROCESS_GONE, c->process_gone);
 	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_UNREADABLE, c->unreadable);
 	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_NAMES_LATE, c->names_late);
-	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_DICTIONARY_FULL, c->dictionary_full);
+	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_DICTIONARY_FULL,
+	       c->dictionary_full);
 	number(l, RINGSIDE_N_DEGRADED + RINGSIDE_DEGRADED_WORKER_RESTARTS,
 	       l->symbols ? symbols_restarts(l->symbols) : 0);
 }
@@ -103,8 +106,8 @@ static void probe_rows(struct live *l)
 	for (uint32_t i = 0; l->probe && i < l->probe->n; i++) {
 		const struct probe_row *r = &l->probe->rows[i];
 
-		snprintf(row, sizeof(row), "%s\x1f%d\x1f%s\x1f%s\x1f%s", r->name, r->ok, r->need, r->effect,
-			 r->remedy);
+		snprintf(row, sizeof(row), "%s\x1f%d\x1f%s\x1f%s\x1f%s", r->name, r->ok,
+			 r->need, r->effect, r->remedy);
 		ring_status_text(l->writer, RINGSIDE_T_PROBE, row);
 	}
 }

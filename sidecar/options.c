@@ -21,73 +21,210 @@
 static const struct option_choice io_choices[] = {
 	{ "auto", IO_AUTO }, { "uring", IO_URING }, { "plain", IO_PLAIN }, { NULL, 0 }
 };
-static const struct option_choice level_choices[] = {
-	{ "error", LOG_LEVEL_ERROR }, { "warn", LOG_LEVEL_WARN }, { "info", LOG_LEVEL_INFO },
-	{ "debug", LOG_LEVEL_DEBUG }, { NULL, 0 }
-};
-static const struct option_choice form_choices[] = { { "text", false }, { "json", true }, { NULL, 0 } };
+static const struct option_choice level_choices[] = { { "error", LOG_LEVEL_ERROR },
+						      { "warn", LOG_LEVEL_WARN },
+						      { "info", LOG_LEVEL_INFO },
+						      { "debug", LOG_LEVEL_DEBUG },
+						      { NULL, 0 } };
+static const struct option_choice form_choices[] = { { "text", false },
+						     { "json", true },
+						     { NULL, 0 } };
 
 const struct option_row options[] = {
-	{ .name = "ring", .type = OPTION_STRING, .arg = "PATH", AT(ring), .deflt = "/run/ringside/ring",
+	{ .name = "ring",
+	  .type = OPTION_STRING,
+	  .arg = "PATH",
+	  AT(ring),
+	  .deflt = "/run/ringside/ring",
 	  .help = "the ring file (RINGSIDE_RING)" },
-	{ .name = "ring-size", .type = OPTION_SIZE, .arg = "SIZE", AT(ring_size), .deflt = "16M",
-	  .min = 256 * K, .max = 64 * G, .help = "room for records" },
-	{ .name = "dict-size", .type = OPTION_SIZE, .arg = "SIZE", AT(dict_size), .deflt = "4M",
-	  .min = 64 * K, .max = 4 * G, .help = "room for the names and stacks that records refer to" },
-	{ .name = "group", .type = OPTION_STRING, .arg = "GROUP", AT(group),
+	{ .name = "ring-size",
+	  .type = OPTION_SIZE,
+	  .arg = "SIZE",
+	  AT(ring_size),
+	  .deflt = "16M",
+	  .min = 256 * K,
+	  .max = 64 * G,
+	  .help = "room for records" },
+	{ .name = "dict-size",
+	  .type = OPTION_SIZE,
+	  .arg = "SIZE",
+	  AT(dict_size),
+	  .deflt = "4M",
+	  .min = 64 * K,
+	  .max = 4 * G,
+	  .help = "room for the names and stacks that records refer to" },
+	{ .name = "group",
+	  .type = OPTION_STRING,
+	  .arg = "GROUP",
+	  AT(group),
 	  .help = "who may read the ring: name or number (default ringside, else the group of a "
 		  "set-group-ID directory, else root)" },
-	{ .name = "mode", .type = OPTION_OCTAL, .arg = "OCTAL", AT(ring_mode), .deflt = "0640", .max = 0777,
+	{ .name = "mode",
+	  .type = OPTION_OCTAL,
+	  .arg = "OCTAL",
+	  AT(ring_mode),
+	  .deflt = "0640",
+	  .max = 0777,
 	  .help = "mode of the ring" },
-	{ .name = "frequency", .letter = 'F', .type = OPTION_NUMBER, .arg = "HZ", AT(frequency), .deflt = "19",
-	  .min = 1, .max = 10000, .help = "samples per second and CPU" },
-	{ .name = "scope", .type = OPTION_SCOPE, .arg = "SCOPE", .deflt = "auto",
+	{ .name = "frequency",
+	  .letter = 'F',
+	  .type = OPTION_NUMBER,
+	  .arg = "HZ",
+	  AT(frequency),
+	  .deflt = "19",
+	  .min = 1,
+	  .max = 10000,
+	  .help = "samples per second and CPU" },
+	{ .name = "scope",
+	  .type = OPTION_SCOPE,
+	  .arg = "SCOPE",
+	  .deflt = "auto",
 	  .help = "auto, host, pidns, cgroup:PATH or pid:N[,N...]" },
-	{ .name = "duration", .type = OPTION_DURATION, .arg = "TIME", AT(duration_ns), .min = MS, .max = YEAR,
+	{ .name = "duration",
+	  .type = OPTION_DURATION,
+	  .arg = "TIME",
+	  AT(duration_ns),
+	  .min = MS,
+	  .max = YEAR,
 	  .help = "stop by itself (250ms, 30s, 5m, 1h)" },
-	{ .name = "io-backend", .type = OPTION_CHOICE, .arg = "auto|uring|plain", AT(io_backend),
-	  .deflt = "auto", .choices = io_choices, .help = "how the symbol worker and file writers do their file work" },
-	{ .name = "low-latency", .type = OPTION_FLAG, AT(low_latency),
+	{ .name = "io-backend",
+	  .type = OPTION_CHOICE,
+	  .arg = "auto|uring|plain",
+	  AT(io_backend),
+	  .deflt = "auto",
+	  .choices = io_choices,
+	  .help = "how the symbol worker and file writers do their file work" },
+	{ .name = "low-latency",
+	  .type = OPTION_FLAG,
+	  AT(low_latency),
 	  .help = "samples reach readers in about 5 ms instead of 50, for more wake-ups" },
-	{ .name = "memory-limit", .type = OPTION_SIZE, .arg = "SIZE", AT(memory_limit), .deflt = "64M",
-	  .min = 8 * M, .max = 64 * G, .help = "cap on caches and tables, worker included, ring excluded" },
-	{ .name = "stack-depth", .type = OPTION_NUMBER, .arg = "N", AT(stack_depth), .deflt = "127", .min = 1,
-	  .max = 127, .help = "frames of the user and of the kernel part" },
-	{ .name = "verify-unwind", .type = OPTION_LATER, .arg = "N", .later = "comes with table unwinding",
+	{ .name = "memory-limit",
+	  .type = OPTION_SIZE,
+	  .arg = "SIZE",
+	  AT(memory_limit),
+	  .deflt = "64M",
+	  .min = 8 * M,
+	  .max = 64 * G,
+	  .help = "cap on caches and tables, worker included, ring excluded" },
+	{ .name = "stack-depth",
+	  .type = OPTION_NUMBER,
+	  .arg = "N",
+	  AT(stack_depth),
+	  .deflt = "127",
+	  .min = 1,
+	  .max = 127,
+	  .help = "frames of the user and of the kernel part" },
+	{ .name = "verify-unwind",
+	  .type = OPTION_LATER,
+	  .arg = "N",
+	  .later = "comes with table unwinding",
 	  .help = "check 1 in N samples (not in this version)" },
-	{ .name = "pod-facts", .type = OPTION_STRING, .arg = "DIR", AT(pod_facts),
+	{ .name = "pod-facts",
+	  .type = OPTION_STRING,
+	  .arg = "DIR",
+	  AT(pod_facts),
 	  .help = "what is known of pods: files of the podinfo form, a folder for each pod uid" },
-	{ .name = "node", .type = OPTION_STRING, .arg = "NAME", AT(node),
+	{ .name = "node",
+	  .type = OPTION_STRING,
+	  .arg = "NAME",
+	  AT(node),
 	  .help = "node name (default NODE_NAME, else K8S_NODE_NAME, else the host's name)" },
-	{ .name = "container-id", .type = OPTION_STRING, .arg = "ID", AT(container_id),
+	{ .name = "container-id",
+	  .type = OPTION_STRING,
+	  .arg = "ID",
+	  AT(container_id),
 	  .help = "the container that ringsided itself is in" },
-	{ .name = "config", .type = OPTION_STRING, .arg = "FILE", AT(config_path), .command_line_only = true,
+	{ .name = "config",
+	  .type = OPTION_STRING,
+	  .arg = "FILE",
+	  AT(config_path),
+	  .command_line_only = true,
 	  .help = "configuration (RINGSIDE_CONFIG; default /etc/ringside/ringside.yaml, when it is there)" },
-	{ .name = "check-config", .type = OPTION_ACTION, .arg = "FILE", AT(config_path), .command_line_only = true,
-	  .mode = MODE_CHECK_CONFIG, .help = "print errors as FILE:LINE:COLUMN; exit 0 or 2" },
-	{ .name = "probe", .type = OPTION_ACTION, .command_line_only = true, .mode = MODE_PROBE,
+	{ .name = "check-config",
+	  .type = OPTION_ACTION,
+	  .arg = "FILE",
+	  AT(config_path),
+	  .command_line_only = true,
+	  .mode = MODE_CHECK_CONFIG,
+	  .help = "print errors as FILE:LINE:COLUMN; exit 0 or 2" },
+	{ .name = "probe",
+	  .type = OPTION_ACTION,
+	  .command_line_only = true,
+	  .mode = MODE_PROBE,
 	  .help = "what this kernel and these rights allow; starts nothing" },
-	{ .name = "explain-labels", .type = OPTION_ACTION, .arg = "PID", AT(explain_target), .command_line_only = true,
-	  .mode = MODE_EXPLAIN_LABELS, .help = "labels of a process before rules, what each rule did, attributes after" },
-	{ .name = "explain-context", .type = OPTION_LATER, .arg = "PID", .command_line_only = true,
-	  .later = "comes with a later version", .help = "what a process publishes (not in this version)" },
-	{ .name = "output", .letter = 'o', .type = OPTION_CHOICE_BOOL, .arg = "text|json", AT(json_output),
-	  .deflt = "text", .choices = form_choices, .command_line_only = true, .help = "form of --probe and --explain-labels" },
-	{ .name = "record-events", .type = OPTION_STRING, .arg = "FILE", AT(record_events),
+	{ .name = "explain-labels",
+	  .type = OPTION_ACTION,
+	  .arg = "PID",
+	  AT(explain_target),
+	  .command_line_only = true,
+	  .mode = MODE_EXPLAIN_LABELS,
+	  .help = "labels of a process before rules, what each rule did, attributes after" },
+	{ .name = "explain-context",
+	  .type = OPTION_LATER,
+	  .arg = "PID",
+	  .command_line_only = true,
+	  .later = "comes with a later version",
+	  .help = "what a process publishes (not in this version)" },
+	{ .name = "output",
+	  .letter = 'o',
+	  .type = OPTION_CHOICE_BOOL,
+	  .arg = "text|json",
+	  AT(json_output),
+	  .deflt = "text",
+	  .choices = form_choices,
+	  .command_line_only = true,
+	  .help = "form of --probe and --explain-labels" },
+	{ .name = "record-events",
+	  .type = OPTION_STRING,
+	  .arg = "FILE",
+	  AT(record_events),
 	  .help = "write the stream of events and of what was read" },
-	{ .name = "replay", .type = OPTION_STRING, .arg = "FILE", AT(replay),
+	{ .name = "replay",
+	  .type = OPTION_STRING,
+	  .arg = "FILE",
+	  AT(replay),
 	  .help = "take it from there: needs no right" },
-	{ .name = "ready-fd", .type = OPTION_NUMBER, .arg = "N", AT(ready_fd), .command_line_only = true,
-	  .max = 1 << 20, .help = "write \"ready\" to this descriptor when every CPU is armed" },
-	{ .name = "log-level", .type = OPTION_CHOICE, .arg = "LEVEL", AT(log_level), .deflt = "info",
-	  .choices = level_choices, .help = "error, warn, info or debug" },
-	{ .name = "log-format", .type = OPTION_CHOICE_BOOL, .arg = "text|json", AT(log_json), .deflt = "text",
-	  .choices = form_choices, .help = "form of the log on standard error" },
-	{ .name = "", .letter = 'v', .type = OPTION_VERBOSE, .command_line_only = true, .help = "say more" },
-	{ .name = "", .letter = 'q', .type = OPTION_QUIET, .command_line_only = true, .help = "say only errors" },
-	{ .name = "help", .letter = 'h', .type = OPTION_ACTION, .mode = MODE_HELP, .command_line_only = true,
+	{ .name = "ready-fd",
+	  .type = OPTION_NUMBER,
+	  .arg = "N",
+	  AT(ready_fd),
+	  .command_line_only = true,
+	  .max = 1 << 20,
+	  .help = "write \"ready\" to this descriptor when every CPU is armed" },
+	{ .name = "log-level",
+	  .type = OPTION_CHOICE,
+	  .arg = "LEVEL",
+	  AT(log_level),
+	  .deflt = "info",
+	  .choices = level_choices,
+	  .help = "error, warn, info or debug" },
+	{ .name = "log-format",
+	  .type = OPTION_CHOICE_BOOL,
+	  .arg = "text|json",
+	  AT(log_json),
+	  .deflt = "text",
+	  .choices = form_choices,
+	  .help = "form of the log on standard error" },
+	{ .name = "",
+	  .letter = 'v',
+	  .type = OPTION_VERBOSE,
+	  .command_line_only = true,
+	  .help = "say more" },
+	{ .name = "",
+	  .letter = 'q',
+	  .type = OPTION_QUIET,
+	  .command_line_only = true,
+	  .help = "say only errors" },
+	{ .name = "help",
+	  .letter = 'h',
+	  .type = OPTION_ACTION,
+	  .mode = MODE_HELP,
+	  .command_line_only = true,
 	  .help = "this text" },
-	{ .name = "version", .type = OPTION_ACTION, .mode = MODE_VERSION, .command_line_only = true,
+	{ .name = "version",
+	  .type = OPTION_ACTION,
+	  .mode = MODE_VERSION,
+	  .command_line_only = true,
 	  .help = "the version" },
 };
 const uint32_t n_options = sizeof(options) / sizeof(options[0]);
@@ -114,7 +251,9 @@ const struct option_row *option_by_key(const char *key)
 
 int option_parse_bool(const char *text, bool *out)
 {
-	static const char *const yes[] = { "true", "yes", "on" }, *const no[] = { "false", "no", "off" };
+	static const char *const yes[] = { "true", "yes", "on" }, *const no[] = { "false",
+										  "no",
+										  "off" };
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
 		if (strcasecmp(text, yes[i]) && strcasecmp(text, no[i]))
@@ -130,7 +269,8 @@ static int set_string(char **field, const char *value, char *why)
 	char *copy;
 
 	if (!*value || strlen(value) >= STRING_MAX) {
-		snprintf(why, OPTION_WHY_MAX, *value ? "longer than %d bytes" : "empty", STRING_MAX - 1);
+		snprintf(why, OPTION_WHY_MAX, *value ? "longer than %d bytes" : "empty",
+			 STRING_MAX - 1);
 		return -EINVAL;
 	}
 	copy = strdup(value);
@@ -175,16 +315,23 @@ static int parse_quantity(enum option_type type, const char *value, uint64_t *v)
 static const char *quantity_text(enum option_type type, uint64_t v, char *buf, size_t n)
 {
 	if (type == OPTION_SIZE)
-		snprintf(buf, n, "%llu%s", (unsigned long long)(v % G == 0 ? v / G : v % M == 0 ? v / M : v / K),
-			 v % G == 0 ? "G" : v % M == 0 ? "M" : "K");
+		snprintf(buf, n, "%llu%s",
+			 (unsigned long long)(v % G == 0   ? v / G
+					      : v % M == 0 ? v / M
+							   : v / K),
+			 v % G == 0   ? "G"
+			 : v % M == 0 ? "M"
+				      : "K");
 	else if (type == OPTION_DURATION)
 		snprintf(buf, n, "%llums", (unsigned long long)(v / MS));
 	else
-		snprintf(buf, n, type == OPTION_OCTAL ? "0%llo" : "%llu", (unsigned long long)v);
+		snprintf(buf, n, type == OPTION_OCTAL ? "0%llo" : "%llu",
+			 (unsigned long long)v);
 	return buf;
 }
 
-static int set_quantity(struct config *c, const struct option_row *o, const char *value, char *why)
+static int set_quantity(struct config *c, const struct option_row *o, const char *value,
+			char *why)
 {
 	void *field = (char *)c + o->offset;
 	char low[32], high[32];
@@ -203,7 +350,8 @@ static int set_quantity(struct config *c, const struct option_row *o, const char
 		return -EINVAL;
 	}
 	if (o->type == OPTION_OCTAL && (v & 022)) {
-		snprintf(why, OPTION_WHY_MAX, "readers must not be able to write the ring; 0640 or 0644");
+		snprintf(why, OPTION_WHY_MAX,
+			 "readers must not be able to write the ring; 0640 or 0644");
 		return -EINVAL;
 	}
 	if (o->type == OPTION_SIZE || o->type == OPTION_DURATION)
@@ -213,7 +361,8 @@ static int set_quantity(struct config *c, const struct option_row *o, const char
 	return 0;
 }
 
-static int set_choice(struct config *c, const struct option_row *o, const char *value, char *why)
+static int set_choice(struct config *c, const struct option_row *o, const char *value,
+		      char *why)
 {
 	void *field = (char *)c + o->offset;
 	size_t n;
@@ -229,7 +378,8 @@ static int set_choice(struct config *c, const struct option_row *o, const char *
 	}
 	n = (size_t)snprintf(why, OPTION_WHY_MAX, "must be one of");
 	for (const struct option_choice *h = o->choices; h->name; h++)
-		n += (size_t)snprintf(why + n, OPTION_WHY_MAX - n, "%s %s", h == o->choices ? "" : ",", h->name);
+		n += (size_t)snprintf(why + n, OPTION_WHY_MAX - n, "%s %s",
+				      h == o->choices ? "" : ",", h->name);
 	return -EINVAL;
 }
 
@@ -262,7 +412,8 @@ static int set_scope_pids(struct config *c, const char *text, char *why)
 		return -ENOMEM;
 	}
 	if (parse_pids(text, pids, &n)) {
-		snprintf(why, OPTION_WHY_MAX, "pid: takes 1 to %d process ids, such as pid:17,42", PIDS_MAX);
+		snprintf(why, OPTION_WHY_MAX,
+			 "pid: takes 1 to %d process ids, such as pid:17,42", PIDS_MAX);
 		free(pids);
 		return -EINVAL;
 	}
@@ -275,9 +426,10 @@ static int set_scope_pids(struct config *c, const char *text, char *why)
 
 static int set_scope(struct config *c, const char *value, char *why)
 {
-	static const struct option_choice names[] = {
-		{ "auto", SCOPE_AUTO }, { "host", SCOPE_HOST }, { "pidns", SCOPE_PIDNS }, { NULL, 0 }
-	};
+	static const struct option_choice names[] = { { "auto", SCOPE_AUTO },
+						      { "host", SCOPE_HOST },
+						      { "pidns", SCOPE_PIDNS },
+						      { NULL, 0 } };
 	int err;
 
 	for (const struct option_choice *h = names; h->name; h++) {
@@ -294,7 +446,8 @@ static int set_scope(struct config *c, const char *value, char *why)
 			c->scope = SCOPE_CGROUP;
 		return err;
 	}
-	snprintf(why, OPTION_WHY_MAX, "must be auto, host, pidns, cgroup:/PATH or pid:N[,N...]");
+	snprintf(why, OPTION_WHY_MAX,
+		 "must be auto, host, pidns, cgroup:/PATH or pid:N[,N...]");
 	return -EINVAL;
 }
 
@@ -310,13 +463,15 @@ static int set_flag(bool *field, const char *value, char *why)
 	return -EINVAL;
 }
 
-static int set_mode(struct config *c, const struct option_row *o, const char *value, char *why)
+static int set_mode(struct config *c, const struct option_row *o, const char *value,
+		    char *why)
 {
 	c->mode = o->mode;
 	return o->arg ? set_string((char **)((char *)c + o->offset), value, why) : 0;
 }
 
-int option_set(struct config *c, const struct option_row *o, const char *value, char why[OPTION_WHY_MAX])
+int option_set(struct config *c, const struct option_row *o, const char *value,
+	       char why[OPTION_WHY_MAX])
 {
 	switch (o->type) {
 	case OPTION_STRING:

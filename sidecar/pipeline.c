@@ -45,7 +45,8 @@ int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 	p->waiting = &p->batches[1];
 	err = publisher_create(&p->publisher, o->writer, &o->publish);
 	if (!err)
-		err = pipeline_names_create(&p->pipeline_names, o->processes, o->symbols, p->publisher, o->kallsyms);
+		err = pipeline_names_create(&p->pipeline_names, o->processes, o->symbols,
+					    p->publisher, o->kallsyms);
 	if (err) {
 		p->o.processes = NULL;
 		pipeline_destroy(p);
@@ -80,7 +81,7 @@ void pipeline_destroy(struct pipeline *p)
 	free(p);
 }
 
-/* --- going out -------------------------------------------------------------------------------- */
+/* --- going out ---------------------------------------------------------------------- */
 
 static int stamp_of(struct pipeline *p, uint64_t boot_ns, struct publish_stamp *out)
 {
@@ -100,7 +101,8 @@ static struct ring_stamp ring_stamp_of(const struct publish_stamp *s)
 	return (struct ring_stamp){ s->wall_ns, s->boot_ns, s->epoch, s->error_ns };
 }
 
-static void publish_sample(struct pipeline *p, const struct batch_item *item, const struct publish_stamp *stamp)
+static void publish_sample(struct pipeline *p, const struct batch_item *item,
+			   const struct publish_stamp *stamp)
 {
 	struct image *image = item->image;
 
@@ -109,10 +111,12 @@ static void publish_sample(struct pipeline *p, const struct batch_item *item, co
 		image->sampled = true;
 		publisher_process(p->publisher, RINGSIDE_SEEN, NULL, image, stamp);
 	}
-	publisher_sample(p->publisher, (const struct ev_sample *)item->ev, image, stamp, item->waiting);
+	publisher_sample(p->publisher, (const struct ev_sample *)item->ev, image, stamp,
+			 item->waiting);
 }
 
-static void publish_clock(struct pipeline *p, const struct ev_clock *e, const struct publish_stamp *stamp)
+static void publish_clock(struct pipeline *p, const struct ev_clock *e,
+			  const struct publish_stamp *stamp)
 {
 	struct ring_stamp s = ring_stamp_of(stamp);
 
@@ -135,13 +139,16 @@ static void publish_item(struct pipeline *p, const struct batch_item *item)
 		publish_sample(p, item, &stamp);
 		break;
 	case EV_FORK:
-		publisher_process(p->publisher, RINGSIDE_FORK, item->ev, item->image, &stamp);
+		publisher_process(p->publisher, RINGSIDE_FORK, item->ev, item->image,
+				  &stamp);
 		break;
 	case EV_EXEC:
-		publisher_process(p->publisher, RINGSIDE_EXEC, item->ev, item->image, &stamp);
+		publisher_process(p->publisher, RINGSIDE_EXEC, item->ev, item->image,
+				  &stamp);
 		break;
 	case EV_EXIT:
-		publisher_process(p->publisher, RINGSIDE_EXIT, item->ev, item->image, &stamp);
+		publisher_process(p->publisher, RINGSIDE_EXIT, item->ev, item->image,
+				  &stamp);
 		break;
 	case EV_CLOCK:
 		publish_clock(p, (const struct ev_clock *)item->ev, &stamp);
@@ -162,7 +169,7 @@ static void publish_waiting(struct pipeline *p)
 	event_batch_reset(b);
 }
 
-/* --- coming in -------------------------------------------------------------------------------- */
+/* --- coming in ---------------------------------------------------------------------- */
 
 static void look_again(struct pipeline *p, struct image *image, uint64_t addr)
 {
@@ -192,10 +199,11 @@ static bool item_ready(struct pipeline *p, struct batch_item *item)
 }
 
 /*
- * Looks again at what waits; publishes when nothing does any more.  An answer may free any item, but to
- * look at all of them for every answer is quadratic, and a busy second has tens of thousands of items and
- * hundreds of answers.  So the first that waits is always looked at, the others when enough answers have
- * come to pay for it.  Counted, not timed: a replay decides alike.
+ * Looks again at what waits; publishes when nothing does any more.  An answer may free
+ * any item, but to look at all of them for every answer is quadratic, and a busy second
+ * has tens of thousands of items and hundreds of answers.  So the first that waits is
+ * always looked at, the others when enough answers have come to pay for it.  Counted, not
+ * timed: a replay decides alike.
  */
 static void settle(struct pipeline *p)
 {
@@ -256,8 +264,10 @@ static void take_event(struct pipeline *p, struct event_batch *b, const struct e
 		process_on_comm_exec(p->o.processes, (const struct ev_comm_exec *)e);
 		return;
 	case EV_KSYMBOL:
-		/* Kernel text came or went: an address there may have another name now. */
-		publisher_range_changed(p->publisher, SYMBOLS_KERNEL_FILE, ((const struct ev_ksymbol *)e)->addr,
+		/* Kernel text came or went: an address there may have another name now.
+		 */
+		publisher_range_changed(p->publisher, SYMBOLS_KERNEL_FILE,
+					((const struct ev_ksymbol *)e)->addr,
 					((const struct ev_ksymbol *)e)->len);
 		return;
 	case EV_FORK:
@@ -317,23 +327,31 @@ void pipeline_finish(struct pipeline *p, uint64_t boot_ns)
 
 void pipeline_anchor(struct pipeline *p, const struct clock_anchor *a, bool stepped)
 {
-	struct ev_clock e = { .head = { .type = EV_CLOCK, .size = sizeof(e), .boot_ns = a->boot_ns } };
+	struct ev_clock e = {
+		.head = { .type = EV_CLOCK, .size = sizeof(e), .boot_ns = a->boot_ns }
+	};
 	const struct clock_anchor *now;
 	struct ring_anchor r;
 	uint32_t epoch;
 
-	/* A sleep needs no new epoch: the boot clock went on.  But a reader wants to know of the gap. */
+	/* A sleep needs no new epoch: the boot clock went on.  But a reader wants to know
+	 * of the gap. */
 	e.clock.suspended_ns = clock_suspended_between(&p->last_anchor, a);
 	p->last_anchor = *a;
-	if (clock_converter_feed(&p->clock, a, stepped, &e.clock.step_ns) != CLOCK_SAME || e.clock.suspended_ns) {
+	if (clock_converter_feed(&p->clock, a, stepped, &e.clock.step_ns) != CLOCK_SAME ||
+	    e.clock.suspended_ns) {
 		e.clock.offset_ns = a->offset_ns;
 		e.clock.source = (uint8_t)a->source;
 		if (event_batch_add(p->filling, &e.head))
 			p->counts.no_memory++;
 	}
 	now = clock_current(&p->clock, &epoch);
-	r = (struct ring_anchor){ .boot_ns = now->boot_ns, .real_ns = now->real_ns, .offset_ns = now->offset_ns,
-				  .bound_ns = now->bound_ns, .clock_epoch = epoch, .source = now->source,
+	r = (struct ring_anchor){ .boot_ns = now->boot_ns,
+				  .real_ns = now->real_ns,
+				  .offset_ns = now->offset_ns,
+				  .bound_ns = now->bound_ns,
+				  .clock_epoch = epoch,
+				  .source = now->source,
 				  .taken_boot_ns = a->boot_ns };
 	ring_writer_anchor(p->o.writer, &r);
 }
@@ -356,9 +374,10 @@ void pipeline_names(struct pipeline *p, const void *msg, size_t n)
 	settle(p);
 }
 
-/* --- losses ----------------------------------------------------------------------------------- */
+/* --- losses ------------------------------------------------------------------------- */
 
-static void announce(struct pipeline *p, uint32_t cause, uint64_t total, const struct publish_stamp *stamp)
+static void announce(struct pipeline *p, uint32_t cause, uint64_t total,
+		     const struct publish_stamp *stamp)
 {
 	struct ring_stamp s = ring_stamp_of(stamp);
 
@@ -378,8 +397,10 @@ void pipeline_stats(struct pipeline *p, const struct collect_stats *s, uint64_t 
 	if (stamp_of(p, boot_ns, &stamp))
 		return;
 	publisher_counts(p->publisher, &c);
-	/* An event that we had no memory for is lost for the same reason: nobody had room for it. */
-	announce(p, RINGSIDE_LOST_KERNEL_RING_FULL, s->kernel_ring_full + p->counts.no_memory, &stamp);
+	/* An event that we had no memory for is lost for the same reason: nobody had room
+	 * for it. */
+	announce(p, RINGSIDE_LOST_KERNEL_RING_FULL,
+		 s->kernel_ring_full + p->counts.no_memory, &stamp);
 	announce(p, RINGSIDE_LOST_MALFORMED, s->malformed, &stamp);
 	announce(p, RINGSIDE_LOST_THROTTLED, s->throttled, &stamp);
 	announce(p, RINGSIDE_LOST_CLOCK_REFUSED, p->counts.clock_refused, &stamp);
@@ -403,7 +424,8 @@ const struct clock_converter *pipeline_clock(const struct pipeline *p)
 	return &p->clock;
 }
 
-void pipeline_counts(const struct pipeline *p, struct pipeline_counts *own, struct publish_counts *published)
+void pipeline_counts(const struct pipeline *p, struct pipeline_counts *own,
+		     struct publish_counts *published)
 {
 	*own = p->counts;
 	publisher_counts(p->publisher, published);

@@ -66,7 +66,8 @@ static void *room(struct event_batch *b, size_t n)
 		c->used = 0;
 	}
 	if (!c || c->size - c->used < n) {
-		struct batch_chunk *fresh = malloc(sizeof(*fresh) + (n > CHUNK_BYTES ? n : CHUNK_BYTES));
+		struct batch_chunk *fresh =
+			malloc(sizeof(*fresh) + (n > CHUNK_BYTES ? n : CHUNK_BYTES));
 
 		if (!fresh)
 			return NULL;
@@ -126,7 +127,8 @@ void event_batch_sort(struct event_batch *b)
 	}
 }
 
-struct batch_item *event_batch_item(struct event_batch *b, const struct ev_head *e, struct image *held)
+struct batch_item *event_batch_item(struct event_batch *b, const struct ev_head *e,
+				    struct image *held)
 {
 	struct batch_item *item;
 

@@ -33,7 +33,8 @@ static void give_kallsyms(struct pipeline_names *n)
 }
 
 /* process_file_fn: the door has opened a file. */
-static void give_file(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug)
+static void give_file(void *arg, struct file *f, int fd, enum mapping_kind kind,
+		      bool debug)
 {
 	struct pipeline_names *n = arg;
 	int err;
@@ -50,19 +51,22 @@ static void give_file(void *arg, struct file *f, int fd, enum mapping_kind kind,
 	else
 		err = symbols_add_file(n->symbols, f->id, fd);
 	if (err)
-		log_limited(LOG_LEVEL_DEBUG, "cannot hand a file to the symbol worker: %s: %s", f->path,
+		log_limited(LOG_LEVEL_DEBUG,
+			    "cannot hand a file to the symbol worker: %s: %s", f->path,
 			    strerror(-err));
 }
 
-int pipeline_names_create(struct pipeline_names **out, struct process_table *t, struct symbols *s, struct publisher *p,
-		    int kallsyms)
+int pipeline_names_create(struct pipeline_names **out, struct process_table *t,
+			  struct symbols *s, struct publisher *p, int kallsyms)
 {
 	struct pipeline_names *n = calloc(1, sizeof(*n));
 	int err;
 
 	if (!n)
 		return -ENOMEM;
-	*n = (struct pipeline_names){ .processes = t, .symbols = s, .publisher = p, .kallsyms = kallsyms };
+	*n = (struct pipeline_names){
+		.processes = t, .symbols = s, .publisher = p, .kallsyms = kallsyms
+	};
 	err = symbols_decoder_create(&n->decoder);
 	if (err) {
 		free(n);
@@ -83,13 +87,15 @@ void pipeline_names_destroy(struct pipeline_names *n)
 }
 
 /* Sends asks[from..to), all of one file. */
-static void send_asks(struct pipeline_names *n, const struct publish_ask *asks, uint32_t from, uint32_t to)
+static void send_asks(struct pipeline_names *n, const struct publish_ask *asks,
+		      uint32_t from, uint32_t to)
 {
 	uint64_t addresses[SYMBOLS_MAX_ADDRESSES];
 	uint32_t count;
 
 	for (; from < to; from += count) {
-		count = to - from < SYMBOLS_MAX_ADDRESSES ? to - from : SYMBOLS_MAX_ADDRESSES;
+		count = to - from < SYMBOLS_MAX_ADDRESSES ? to - from
+							  : SYMBOLS_MAX_ADDRESSES;
 		for (uint32_t i = 0; i < count; i++)
 			addresses[i] = asks[from + i].address;
 		if (!symbols_query(n->symbols, asks[from].file_id, addresses, count))
@@ -107,7 +113,8 @@ void pipeline_names_ask(struct pipeline_names *n)
 	if (!n->symbols)
 		return;
 	for (from = 0; from < count; from = to) {
-		for (to = from + 1; to < count && asks[to].file_id == asks[from].file_id; to++)
+		for (to = from + 1; to < count && asks[to].file_id == asks[from].file_id;
+		     to++)
 			;
 		send_asks(n, asks, from, to);
 	}
@@ -154,11 +161,17 @@ static void set_segments(struct file *f, const struct sym_answer *a)
 	f->n_segments = a->n_segments;
 }
 
-static void set_facts(struct pipeline_names *n, struct file *f, const struct sym_answer *a)
+static void set_facts(struct pipeline_names *n, struct file *f,
+		      const struct sym_answer *a)
 {
 	struct label_executable e = {
-		.file_id = a->htlhash, .gnu_build_id = a->gnu_build_id, .go_build_id = a->go_build_id,
-		.compiler = a->compiler, .is_elf = a->is_elf, .is_static = a->is_static, .stripped = a->stripped,
+		.file_id = a->htlhash,
+		.gnu_build_id = a->gnu_build_id,
+		.go_build_id = a->go_build_id,
+		.compiler = a->compiler,
+		.is_elf = a->is_elf,
+		.is_static = a->is_static,
+		.stripped = a->stripped,
 	};
 
 	process_file_facts(n->processes, f, &e);
@@ -182,7 +195,8 @@ static void file_answer(struct pipeline_names *n, const struct sym_answer *a)
 	set_segments(f, a);
 	if (!again)
 		set_facts(n, f, a);
-	/* A file that is no ELF keeps its id: the htlhash is what a backend finds it by. */
+	/* A file that is no ELF keeps its id: the htlhash is what a backend finds it by.
+	 */
 	f->state = a->error ? FILE_FAILED : FILE_READY;
 	f->name_version++;
 	/* The second answer follows a debug file: names may be better now. */
@@ -205,7 +219,8 @@ static void gone(struct pipeline_names *n, uint32_t file_id)
 		process_reopen_file(n->processes, f);
 }
 
-int pipeline_names_answer(struct pipeline_names *n, const void *msg, size_t len, uint64_t *kptr_restricted)
+int pipeline_names_answer(struct pipeline_names *n, const void *msg, size_t len,
+			  uint64_t *kptr_restricted)
 {
 	struct sym_answer a;
 	int err = symbols_decode(n->decoder, msg, len, &a);

@@ -15,10 +15,12 @@
 #error "libcap is too old: it does not know CAP_CHECKPOINT_RESTORE"
 #endif
 
-static const cap_value_t kept[] = { CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE };
+static const cap_value_t kept[] = { CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
+				    CAP_CHECKPOINT_RESTORE };
 #define N_KEPT (sizeof(kept) / sizeof(kept[0]))
 
-/* Where everybody may call bpf(), a call without rights that works tells nothing of the day it is closed. */
+/* Where everybody may call bpf(), a call without rights that works tells nothing of the
+ * day it is closed. */
 static bool bpf_is_for_everybody(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/unprivileged_bpf_disabled", "re");
@@ -32,7 +34,8 @@ static bool bpf_is_for_everybody(void)
 	return v == 0;
 }
 
-/* A lookup in map with the effective set of this thread as it is without BPF and SYS_ADMIN. */
+/* A lookup in map with the effective set of this thread as it is without BPF and
+ * SYS_ADMIN. */
 static bool lookup_fails_without_bpf(int map)
 {
 	static const cap_value_t both[] = { CAP_BPF, CAP_SYS_ADMIN };
@@ -41,7 +44,8 @@ static bool lookup_fails_without_bpf(int map)
 	uint64_t value;
 	bool fails = true;
 
-	if (now && less && !cap_set_flag(less, CAP_EFFECTIVE, 2, both, CAP_CLEAR) && !cap_set_proc(less)) {
+	if (now && less && !cap_set_flag(less, CAP_EFFECTIVE, 2, both, CAP_CLEAR) &&
+	    !cap_set_proc(less)) {
 		fails = bpf_map_lookup_elem(map, &key, &value) < 0;
 		cap_set_proc(now);
 	}
@@ -57,7 +61,8 @@ bool privilege_maps_need_bpf(void)
 
 	if (bpf_is_for_everybody())
 		return probe_kernel_before(5, 19);
-	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rs_probe", sizeof(uint32_t), sizeof(uint64_t), 1, NULL);
+	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rs_probe", sizeof(uint32_t),
+			     sizeof(uint64_t), 1, NULL);
 	if (map < 0)
 		return false;	/* no right to begin with: nothing to keep */
 	need = lookup_fails_without_bpf(map);
@@ -73,7 +78,8 @@ static int keep_if_held(cap_t from, cap_t to, cap_value_t cap)
 		return -errno;
 	if (held == CAP_CLEAR)
 		return 0;
-	if (cap_set_flag(to, CAP_PERMITTED, 1, &cap, CAP_SET) || cap_set_flag(to, CAP_EFFECTIVE, 1, &cap, CAP_SET))
+	if (cap_set_flag(to, CAP_PERMITTED, 1, &cap, CAP_SET) ||
+	    cap_set_flag(to, CAP_EFFECTIVE, 1, &cap, CAP_SET))
 		return -errno;
 	return 0;
 }
@@ -104,7 +110,8 @@ out:
 	return err;
 }
 
-/* Without CAP_SETPCAP this cannot be had; no_new_privs makes it a second lock on the same door. */
+/* Without CAP_SETPCAP this cannot be had; no_new_privs makes it a second lock on the same
+ * door. */
 static void empty_bounding_set(void)
 {
 	for (cap_value_t cap = 0; CAP_IS_SUPPORTED(cap); cap++)

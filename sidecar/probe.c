@@ -21,9 +21,13 @@ void probe_row(struct probe *p, const struct probe_fact *f, const char *remedy, 
 		vsnprintf(text, sizeof(text), remedy, ap);
 	va_end(ap);
 	r = &p->rows[p->n++];
-	*r = (struct probe_row){ .name = f->name, .ok = f->ok, .need = f->need, .effect = f->effect,
-		.remedy = strdup(text), .required = f->required,
-		.warn = f->warn && !f->ok };
+	*r = (struct probe_row){ .name = f->name,
+				 .ok = f->ok,
+				 .need = f->need,
+				 .effect = f->effect,
+				 .remedy = strdup(text),
+				 .required = f->required,
+				 .warn = f->warn && !f->ok };
 }
 
 int probe_run(struct probe **out, const struct config *c)
@@ -87,7 +91,8 @@ static void put_json(const struct probe_row *r, FILE *out)
 {
 	fputs("{\"name\":", out);
 	put_string(out, r->name);
-	fprintf(out, ",\"ok\":%s,\"required\":%s,\"need\":", r->ok ? "true" : "false", r->required ? "true" : "false");
+	fprintf(out, ",\"ok\":%s,\"required\":%s,\"need\":", r->ok ? "true" : "false",
+		r->required ? "true" : "false");
 	put_string(out, r->need);
 	fputs(",\"effect\":", out);
 	put_string(out, r->effect);
@@ -107,7 +112,11 @@ static void put_text(const char *label, const char *s, FILE *out)
 
 static void put_row(const struct probe_row *r, FILE *out)
 {
-	fprintf(out, "%-7s %s (%s)\n", r->ok ? "ok" : r->required ? "MISSING" : "no", r->name, r->need);
+	fprintf(out, "%-7s %s (%s)\n",
+		r->ok	      ? "ok"
+		: r->required ? "MISSING"
+			      : "no",
+		r->name, r->need);
 	if (r->ok)
 		return;
 	put_text("without it", r->effect, out);

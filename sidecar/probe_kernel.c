@@ -27,13 +27,17 @@ static const char *who_denies(int err, bool has_rights, char buf[PROBE_GRANT_MAX
 
 static bool may_bpf(void)
 {
-	return probe_has_cap(CAP_SYS_ADMIN) || (probe_has_cap(CAP_BPF) && probe_has_cap(CAP_PERFMON));
+	return probe_has_cap(CAP_SYS_ADMIN) ||
+	       (probe_has_cap(CAP_BPF) && probe_has_cap(CAP_PERFMON));
 }
 
 static void version(struct probe *p)
 {
 	const struct probe_fact f = {
-		.name = "kernel", .ok = !probe_kernel_before(5, 10), .required = true, .need = "Linux 5.10 or later",
+		.name = "kernel",
+		.ok = !probe_kernel_before(5, 10),
+		.required = true,
+		.need = "Linux 5.10 or later",
 		.effect = "it does not run: BPF has no boot clock or no ring buffer",
 	};
 
@@ -45,11 +49,16 @@ static void program(struct probe *p)
 {
 	char grant[PROBE_GRANT_MAX];
 	static const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 }, { .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "rs_probe", "GPL", insns, 2, NULL);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "rs_probe", "GPL", insns, 2,
+			       NULL);
 	const struct probe_fact f = {
-		.name = "bpf", .ok = fd >= 0, .required = true, .need = "CAP_BPF and CAP_PERFMON, and bpf() allowed",
+		.name = "bpf",
+		.ok = fd >= 0,
+		.required = true,
+		.need = "CAP_BPF and CAP_PERFMON, and bpf() allowed",
 		.effect = "it does not start: no BPF program can be loaded",
 	};
 
@@ -61,7 +70,8 @@ static void program(struct probe *p)
 static void ring_buffer(struct probe *p)
 {
 	char grant[PROBE_GRANT_MAX];
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rs_probe", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rs_probe", 0, 0,
+				(uint32_t)sysconf(_SC_PAGESIZE), NULL);
 	const struct probe_fact f = {
 		.name = "bpf_ring_buffer", .ok = fd >= 0, .required = true,
 		.need = "Linux 5.8 or later, and the right to create maps",
@@ -94,8 +104,9 @@ static int first_cpu(void)
 static void sampling(struct probe *p)
 {
 	char grant[PROBE_GRANT_MAX];
-	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = 1000000000 };
+	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
+				     .config = PERF_COUNT_SW_CPU_CLOCK,
+				     .sample_period = 1000000000 };
 	long paranoid = probe_number("/proc/sys/kernel/perf_event_paranoid", 2);
 	bool admin = probe_has_cap(CAP_SYS_ADMIN);
 	int fd = open_event(&a, -1, first_cpu());
@@ -106,21 +117,30 @@ static void sampling(struct probe *p)
 	};
 
 	if (paranoid > 2 && !admin && (fd == -EACCES || fd == -EPERM))
-		probe_row(p, &f, "sysctl kernel.perf_event_paranoid=2 (now %ld)", paranoid);
+		probe_row(p, &f, "sysctl kernel.perf_event_paranoid=2 (now %ld)",
+			  paranoid);
 	else
-		probe_row(p, &f, "%s", who_denies(-fd, admin || probe_has_cap(CAP_PERFMON), grant));
+		probe_row(p, &f, "%s",
+			  who_denies(-fd, admin || probe_has_cap(CAP_PERFMON), grant));
 	if (fd >= 0)
 		close(fd);
 }
 
 static void build_ids(struct probe *p)
 {
-	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1,
-		.mmap = 1, .mmap2 = 1, .build_id = 1 };
+	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
+				     .config = PERF_COUNT_SW_DUMMY,
+				     .exclude_kernel = 1,
+				     .mmap = 1,
+				     .mmap2 = 1,
+				     .build_id = 1 };
 	int fd = open_event(&a, 0, -1);
 	const struct probe_fact f = {
-		.name = "mmap2_build_id", .ok = fd >= 0, .need = "build ids in mapping events (Linux 5.12)",
-		.effect = "the file of a process that is gone is known by device and inode instead of build id",
+		.name = "mmap2_build_id",
+		.ok = fd >= 0,
+		.need = "build ids in mapping events (Linux 5.12)",
+		.effect =
+			"the file of a process that is gone is known by device and inode instead of build id",
 	};
 
 	probe_row(p, &f, "a kernel of 5.12 or later");
@@ -131,7 +151,8 @@ static void build_ids(struct probe *p)
 static bool has_typed_tracepoints(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	bool has = btf && btf__find_by_name_kind(btf, "btf_trace_sched_process_exec", BTF_KIND_TYPEDEF) > 0;
+	bool has = btf && btf__find_by_name_kind(btf, "btf_trace_sched_process_exec",
+						 BTF_KIND_TYPEDEF) > 0;
 
 	btf__free(btf);
 	return has;
@@ -141,14 +162,19 @@ static void types(struct probe *p, bool loaded)
 {
 	bool readable = !access("/sys/kernel/btf/vmlinux", R_OK);
 	struct probe_fact f = {
-		.name = "btf", .ok = readable, .required = true, .need = "/sys/kernel/btf/vmlinux, readable",
+		.name = "btf",
+		.ok = readable,
+		.required = true,
+		.need = "/sys/kernel/btf/vmlinux, readable",
 		.effect = "it does not start: the offsets of kernel structs are unknown",
 	};
 
 	probe_row(p, &f, "%s", access("/sys/kernel", F_OK) ? "mount -t sysfs sysfs /sys" :
 		  "a kernel with CONFIG_DEBUG_INFO_BTF");
 	f = (struct probe_fact){
-		.name = "tp_btf", .ok = readable && (loaded || has_typed_tracepoints()), .required = true,
+		.name = "tp_btf",
+		.ok = readable && (loaded || has_typed_tracepoints()),
+		.required = true,
 		.need = "tracepoints with types (sched_process_exec)",
 		.effect = "it does not start: fork, exec and exit are not seen",
 	};
@@ -163,8 +189,10 @@ static bool kallsyms_has_addresses(void)
 
 	if (!f)
 		return false;
-	/* Per-CPU symbols stand at 0 and at small numbers even where addresses are shown. */
-	for (int i = 0; i < 100000 && !found && fscanf(f, "%llx %*[^\n]", &addr) == 1; i++)
+	/* Per-CPU symbols stand at 0 and at small numbers even where addresses are shown.
+	 */
+	for (int i = 0; i < 100000 && !found && fscanf(f, "%llx %*[^\n]", &addr) == 1;
+	     i++)
 		found = addr > 0xffffffff;
 	fclose(f);
 	return found;
@@ -174,9 +202,11 @@ static void kernel_names(struct probe *p)
 {
 	char grant[PROBE_GRANT_MAX];
 	const struct probe_fact f = {
-		.name = "kallsyms", .ok = kallsyms_has_addresses(),
+		.name = "kallsyms",
+		.ok = kallsyms_has_addresses(),
 		.need = "addresses in /proc/kallsyms: CAP_SYSLOG, and kernel.kptr_restrict below 2",
-		.effect = "kernel frames stay addresses", .warn = true,
+		.effect = "kernel frames stay addresses",
+		.warn = true,
 	};
 
 	if (probe_number("/proc/sys/kernel/kptr_restrict", 0) >= 2)
@@ -191,8 +221,11 @@ static void uring(struct probe *p)
 	long fd = syscall(SYS_io_uring_setup, 1, &params);
 	int err = fd < 0 ? errno : 0;
 	const struct probe_fact f = {
-		.name = "io_uring", .ok = fd >= 0, .need = "io_uring_setup allowed",
-		.effect = "the symbol worker reads files one by one: names come later, nothing is lost",
+		.name = "io_uring",
+		.ok = fd >= 0,
+		.need = "io_uring_setup allowed",
+		.effect =
+			"the symbol worker reads files one by one: names come later, nothing is lost",
 	};
 
 	if (fd >= 0)
@@ -200,14 +233,17 @@ static void uring(struct probe *p)
 	if (err == EPERM && probe_number("/proc/sys/kernel/io_uring_disabled", 0) > 0)
 		probe_row(p, &f, "sysctl kernel.io_uring_disabled=0");
 	else
-		probe_row(p, &f, "seccompProfile: {type: Unconfined} (or a profile that allows io_uring_setup, io_uring_enter)");
+		probe_row(
+			p, &f,
+			"seccompProfile: {type: Unconfined} (or a profile that allows io_uring_setup, io_uring_enter)");
 }
 
 static void tracefs(struct probe *p)
 {
 	const struct probe_fact f = {
 		.name = "tracefs",
-		.ok = !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK),
+		.ok = !access("/sys/kernel/tracing/events", F_OK) ||
+		      !access("/sys/kernel/debug/tracing/events", F_OK),
 		.need = "tracefs mounted; not used by this version",
 		.effect = "nothing: tracepoints are attached by their types",
 	};
@@ -219,12 +255,16 @@ static void filters(struct probe *p)
 {
 	uint32_t action = SECCOMP_RET_ERRNO;
 	const struct probe_fact f = {
-		.name = "seccomp", .ok = !syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action),
+		.name = "seccomp",
+		.ok = !syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action),
 		.need = "system-call filters (CONFIG_SECCOMP_FILTER)",
-		.effect = "ringsided and its symbol worker run without a filter of their own",
+		.effect =
+			"ringsided and its symbol worker run without a filter of their own",
 	};
 
-	probe_row(p, &f, "a kernel with CONFIG_SECCOMP_FILTER, or a profile that allows seccomp()");
+	probe_row(
+		p, &f,
+		"a kernel with CONFIG_SECCOMP_FILTER, or a profile that allows seccomp()");
 }
 
 static void lockdown(struct probe *p)
@@ -232,8 +272,10 @@ static void lockdown(struct probe *p)
 	char text[128] = "";
 	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
 	struct probe_fact f = {
-		.name = "lockdown", .need = "kernel lockdown below confidentiality",
-		.effect = "BPF cannot read kernel memory: it does not start", .required = true,
+		.name = "lockdown",
+		.need = "kernel lockdown below confidentiality",
+		.effect = "BPF cannot read kernel memory: it does not start",
+		.required = true,
 	};
 
 	if (file && !fgets(text, sizeof(text), file))

@@ -48,7 +48,8 @@ const char *probe_grant(const char *capabilities, char buf[PROBE_GRANT_MAX])
 	size_t n;
 
 	if (getenv("KUBERNETES_SERVICE_HOST") || getenv("container")) {
-		snprintf(buf, PROBE_GRANT_MAX, "securityContext: {capabilities: {add: [%s]}}", capabilities);
+		snprintf(buf, PROBE_GRANT_MAX,
+			 "securityContext: {capabilities: {add: [%s]}}", capabilities);
 		return buf;
 	}
 	if (!getenv("INVOCATION_ID")) {
@@ -57,25 +58,35 @@ const char *probe_grant(const char *capabilities, char buf[PROBE_GRANT_MAX])
 	}
 	n = (size_t)snprintf(buf, PROBE_GRANT_MAX, "AmbientCapabilities=");
 	for (const char *c = capabilities; *c; c += strspn(c, ", ")) {
-		n += (size_t)snprintf(buf + n, PROBE_GRANT_MAX - n, "%sCAP_%.*s", c == capabilities ? "" : " ",
-				      (int)strcspn(c, ","), c);
+		n += (size_t)snprintf(buf + n, PROBE_GRANT_MAX - n, "%sCAP_%.*s",
+				      c == capabilities ? "" : " ", (int)strcspn(c, ","),
+				      c);
 		c += strcspn(c, ",");
 	}
 	return buf;
 }
 
-/* The rights without a warning have a row of their own for what they cost, or are said where they are missed. */
-static const struct { int cap; bool warn; const char *name, *need, *add, *effect; } caps[] = {
-	{ CAP_BPF, false, "cap_bpf", "CAP_BPF (or CAP_SYS_ADMIN)", "BPF", "BPF programs cannot be loaded" },
+/* The rights without a warning have a row of their own for what they cost, or are said
+ * where they are missed. */
+static const struct {
+	int cap;
+	bool warn;
+	const char *name, *need, *add, *effect;
+} caps[] = {
+	{ CAP_BPF, false, "cap_bpf", "CAP_BPF (or CAP_SYS_ADMIN)", "BPF",
+	  "BPF programs cannot be loaded" },
 	{ CAP_PERFMON, false, "cap_perfmon", "CAP_PERFMON (or CAP_SYS_ADMIN)", "PERFMON",
 	  "programs that read kernel memory cannot be loaded, CPUs cannot be sampled" },
 	{ CAP_SYS_PTRACE, true, "cap_sys_ptrace", "CAP_SYS_PTRACE", "SYS_PTRACE",
 	  "frames of other users' processes stay addresses" },
-	{ CAP_DAC_READ_SEARCH, true, "cap_dac_read_search", "CAP_DAC_READ_SEARCH", "DAC_READ_SEARCH",
+	{ CAP_DAC_READ_SEARCH, true, "cap_dac_read_search", "CAP_DAC_READ_SEARCH",
+	  "DAC_READ_SEARCH",
 	  "no OTEL_* names from the environment, no files that only their owner may read" },
-	{ CAP_CHECKPOINT_RESTORE, true, "cap_checkpoint_restore", "CAP_CHECKPOINT_RESTORE", "CHECKPOINT_RESTORE",
+	{ CAP_CHECKPOINT_RESTORE, true, "cap_checkpoint_restore",
+	  "CAP_CHECKPOINT_RESTORE", "CHECKPOINT_RESTORE",
 	  "files are opened by path only: deleted or replaced ones stay unnamed" },
-	{ CAP_SYSLOG, false, "cap_syslog", "CAP_SYSLOG (at start only)", "SYSLOG", "kernel frames without names" },
+	{ CAP_SYSLOG, false, "cap_syslog", "CAP_SYSLOG (at start only)", "SYSLOG",
+	  "kernel frames without names" },
 	{ CAP_CHOWN, false, "cap_chown", "CAP_CHOWN (at start only)", "CHOWN",
 	  "the ring is only given to a group that ringsided is a member of" },
 	{ CAP_SETUID, false, "cap_setuid", "CAP_SETUID (at start only)", "SETUID",
@@ -91,8 +102,11 @@ static void capabilities(struct probe *p)
 	struct probe_fact f;
 
 	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
-		f = (struct probe_fact){ .name = caps[i].name, .ok = probe_has_cap(caps[i].cap),
-			.need = caps[i].need, .effect = caps[i].effect, .warn = caps[i].warn };
+		f = (struct probe_fact){ .name = caps[i].name,
+					 .ok = probe_has_cap(caps[i].cap),
+					 .need = caps[i].need,
+					 .effect = caps[i].effect,
+					 .warn = caps[i].warn };
 		if (admin && (caps[i].cap == CAP_BPF || caps[i].cap == CAP_PERFMON))
 			f.ok = true;
 		probe_row(p, &f, "%s", probe_grant(caps[i].add, grant));
@@ -104,16 +118,20 @@ static void sysctls(struct probe *p)
 	long paranoid = probe_number("/proc/sys/kernel/perf_event_paranoid", 2);
 	bool admin = probe_has_cap(CAP_SYS_ADMIN);
 	struct probe_fact f = {
-		.name = "perf_event_paranoid", .ok = paranoid <= 2 || admin,
+		.name = "perf_event_paranoid",
+		.ok = paranoid <= 2 || admin,
 		.need = "kernel.perf_event_paranoid at 2 or below, or CAP_SYS_ADMIN at start",
-		.effect = "CPUs cannot be sampled: CAP_PERFMON is not enough at 3 and above",
+		.effect =
+			"CPUs cannot be sampled: CAP_PERFMON is not enough at 3 and above",
 	};
 
 	probe_row(p, &f, "sysctl kernel.perf_event_paranoid=2");
 	f = (struct probe_fact){
-		.name = "cpu_hotplug", .ok = paranoid <= 2,
+		.name = "cpu_hotplug",
+		.ok = paranoid <= 2,
 		.need = "kernel.perf_event_paranoid at 2 or below",
-		.effect = "a CPU that comes online later is not sampled: CAP_SYS_ADMIN is not kept after start",
+		.effect =
+			"a CPU that comes online later is not sampled: CAP_SYS_ADMIN is not kept after start",
 		.warn = true,
 	};
 	probe_row(p, &f, "sysctl kernel.perf_event_paranoid=2");
@@ -124,9 +142,11 @@ static void sample_rate(struct probe *p)
 	long max = probe_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000);
 	long percent = probe_number("/proc/sys/kernel/perf_cpu_time_max_percent", 25);
 	const struct probe_fact f = {
-		.name = "perf_event_max_sample_rate", .ok = max >= 10000 || percent == 0 || percent == 100,
+		.name = "perf_event_max_sample_rate",
+		.ok = max >= 10000 || percent == 0 || percent == 100,
 		.need = "kernel.perf_event_max_sample_rate at 10000 or above",
-		.effect = "the kernel refuses higher frequencies, and may have lowered the limit itself",
+		.effect =
+			"the kernel refuses higher frequencies, and may have lowered the limit itself",
 	};
 
 	probe_row(p, &f, "sysctl kernel.perf_event_max_sample_rate=100000");
@@ -142,14 +162,17 @@ static void memlock(struct probe *p)
 	};
 
 	getrlimit(RLIMIT_MEMLOCK, &lim);
-	f.ok = !probe_kernel_before(5, 11) || lim.rlim_max == RLIM_INFINITY || probe_has_cap(CAP_SYS_RESOURCE);
+	f.ok = !probe_kernel_before(5, 11) || lim.rlim_max == RLIM_INFINITY ||
+	       probe_has_cap(CAP_SYS_RESOURCE);
 	probe_row(p, &f, "ulimit -l unlimited");
 }
 
 static void keeps_bpf(struct probe *p)
 {
 	const struct probe_fact f = {
-		.name = "bpf_maps_without_cap_bpf", .ok = !privilege_maps_need_bpf(), .need = "kernel 5.19 or later",
+		.name = "bpf_maps_without_cap_bpf",
+		.ok = !privilege_maps_need_bpf(),
+		.need = "kernel 5.19 or later",
 		.effect = "CAP_BPF is kept after start",
 	};
 

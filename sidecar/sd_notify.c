@@ -34,7 +34,8 @@ static int connect_to(const char *path, int *sock)
 	*sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*sock < 0)
 		return -errno;
-	if (!connect(*sock, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)))
+	if (!connect(*sock, (struct sockaddr *)&a,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)))
 		return 0;
 	err = -errno;
 	close(*sock);
@@ -132,7 +133,8 @@ int notify_reloading(struct notify *n)
 	/* systemd wants MONOTONIC as it reads it itself. */
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	snprintf(message, sizeof(message), "RELOADING=1\nMONOTONIC_USEC=%llu",
-		 (unsigned long long)ts.tv_sec * 1000000 + (unsigned long long)ts.tv_nsec / 1000);
+		 (unsigned long long)ts.tv_sec * 1000000 +
+			 (unsigned long long)ts.tv_nsec / 1000);
 	return tell(n, message);
 }
 

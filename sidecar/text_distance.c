@@ -25,7 +25,8 @@ unsigned int text_distance(const char *a, const char *b, unsigned int cap)
 		row[0] = (unsigned int)i;
 		for (size_t j = 1; j <= nb; j++) {
 			above = row[j];
-			row[j] = least(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+			row[j] = least(above + 1, row[j - 1] + 1,
+				       diagonal + (a[i - 1] != b[j - 1]));
 			diagonal = above;
 		}
 	}

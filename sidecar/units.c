@@ -16,7 +16,8 @@ static int digits(const char **text, unsigned int base, uint64_t *out)
 	if (*p < '0' || *p >= (char)('0' + base))
 		return -EINVAL;
 	for (; *p >= '0' && *p < (char)('0' + base); p++)
-		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+		if (__builtin_mul_overflow(v, base, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
 			return -ERANGE;
 	*text = p;
 	*out = v;
@@ -58,7 +59,8 @@ int units_size(const char *text, uint64_t *bytes)
 	if (err)
 		return err;
 	if (*text) {
-		s = strchr(suffixes, *text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text);
+		s = strchr(suffixes,
+			   *text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text);
 		if (!s || text[1])
 			return -EINVAL;
 		if (__builtin_mul_overflow(v, 1ull << (10 * (s - suffixes + 1)), &v))
@@ -70,9 +72,10 @@ int units_size(const char *text, uint64_t *bytes)
 
 static uint64_t unit_ns(const char *suffix)
 {
-	static const struct { const char *suffix; uint64_t ns; } units[] = {
-		{ "", NS_PER_S }, { "ms", NS_PER_S / 1000 }, { "s", NS_PER_S }, { "m", 60 * NS_PER_S },
-		{ "h", 3600 * NS_PER_S },
+	static const struct { const char *suffix; uint64_t ns;
+	} units[] = {
+		{ "", NS_PER_S },	{ "ms", NS_PER_S / 1000 }, { "s", NS_PER_S },
+		{ "m", 60 * NS_PER_S }, { "h", 3600 * NS_PER_S },
 	};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
@@ -110,7 +113,8 @@ int units_duration(const char *text, uint64_t *ns)
 	unit = unit_ns(text);
 	if (!unit)
 		return -EINVAL;
-	/* part < 10^9 and unit is a multiple of 10^6, so nothing overflows or is lost but below a ns. */
+	/* part < 10^9 and unit is a multiple of 10^6, so nothing overflows or is lost but
+	 * below a ns. */
 	part = unit >= NS_PER_S ? part * (unit / NS_PER_S) : part / (NS_PER_S / unit);
 	if (__builtin_mul_overflow(v, unit, &v) || __builtin_add_overflow(v, part, &v))
 		return -ERANGE;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ringside.yaml: libyaml's events, and a schema walk of our own, so that every complaint has its
- * FILE:LINE:COLUMN.  A wrong value is told and skipped, to find them all in one run; a mistake of syntax
- * ends the walk.  Aliases are refused: with them a few lines expand to gigabytes.
+ * ringside.yaml: libyaml's events, and a schema walk of our own, so that every complaint
+ * has its FILE:LINE:COLUMN.  A wrong value is told and skipped, to find them all in one
+ * run; a mistake of syntax ends the walk.  Aliases are refused: with them a few lines
+ * expand to gigabytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 typedef void (*value_fn)(struct yaml_walk *w, const struct yaml_key *key);	/* current event: the value's first */
 
-/* --- values ------------------------------------------------------------------------------------ */
+/* --- values ------------------------------------------------------------------------- */
 
 static void take_env_vars(struct yaml_walk *w, const struct yaml_key *key)
 {
@@ -30,12 +31,16 @@ static void take_env_vars(struct yaml_walk *w, const struct yaml_key *key)
 		if (!s)
 			continue;
 		if (!*s || strchr(s, '=')) {
-			yaml_say(w, true, w->event.start_mark, "%s: not the name of a variable", key->name);
-		} else if (!c->include_env_vars || c->n_include_env_vars == YAML_ENTRIES_MAX) {
-			yaml_say(w, true, w->event.start_mark, "%s: more than %d names", key->name, YAML_ENTRIES_MAX);
+			yaml_say(w, true, w->event.start_mark,
+				 "%s: not the name of a variable", key->name);
+		} else if (!c->include_env_vars ||
+			   c->n_include_env_vars == YAML_ENTRIES_MAX) {
+			yaml_say(w, true, w->event.start_mark, "%s: more than %d names",
+				 key->name, YAML_ENTRIES_MAX);
 		} else {
 			c->include_env_vars[c->n_include_env_vars] = strdup(s);
-			c->n_include_env_vars += c->include_env_vars[c->n_include_env_vars] != NULL;
+			c->n_include_env_vars +=
+				c->include_env_vars[c->n_include_env_vars] != NULL;
 		}
 	}
 }
@@ -49,7 +54,8 @@ static void take_otel_attributes(struct yaml_walk *w, const struct yaml_key *key
 	if (!strcmp(s, "lenient"))
 		w->c->otel_lenient = true;
 	else if (strcmp(s, "strict"))
-		yaml_say(w, true, w->event.start_mark, "%s: must be strict or lenient", key->name);
+		yaml_say(w, true, w->event.start_mark, "%s: must be strict or lenient",
+			 key->name);
 	else
 		w->c->otel_lenient = false;
 }
@@ -63,23 +69,29 @@ static void take_publish(struct yaml_walk *w, const struct yaml_key *key)
 	if (!yaml_begins(w, YAML_MAPPING_START_EVENT, key, "map"))
 		return;
 	while (yaml_next_key(w, &inner)) {
-		field = !strcmp(inner.name, "command_line") ? &w->c->publish_command_line :
-			!strcmp(inner.name, "working_directory") ? &w->c->publish_working_directory : NULL;
+		field = !strcmp(inner.name, "command_line") ? &w->c->publish_command_line
+			: !strcmp(inner.name, "working_directory")
+				? &w->c->publish_working_directory
+				: NULL;
 		if (!field) {
-			yaml_say(w, false, inner.mark, "publish: %s: unknown key; it knows command_line and working_directory",
-			    inner.name);
+			yaml_say(
+				w, false, inner.mark,
+				"publish: %s: unknown key; it knows command_line and working_directory",
+				inner.name);
 			yaml_skip(w);
 			continue;
 		}
 		s = yaml_scalar(w, &inner);
 		if (s && option_parse_bool(s, field))
-			yaml_say(w, true, w->event.start_mark, "publish: %s: must be true or false", inner.name);
+			yaml_say(w, true, w->event.start_mark,
+				 "publish: %s: must be true or false", inner.name);
 	}
 }
 
-/* --- keys -------------------------------------------------------------------------------------- */
+/* --- keys --------------------------------------------------------------------------- */
 
-/* Keys that are no option.  Without a function: of later work; told, so that nobody relies on them. */
+/* Keys that are no option.  Without a function: of later work; told, so that nobody
+ * relies on them. */
 static const struct { const char *name; value_fn take; } structured[] = {
 	{ "include_env_vars",		take_env_vars },
 	{ "external_labels",		yaml_take_external_labels },
@@ -105,7 +117,8 @@ static void unknown(struct yaml_walk *w, const struct yaml_key *key)
 			snprintf(name, sizeof(name), "%s", structured[i].name);
 		else
 			option_key(&options[i - N_STRUCTURED], name, sizeof(name));
-		if (!name[0] || (i >= N_STRUCTURED && options[i - N_STRUCTURED].command_line_only))
+		if (!name[0] ||
+		    (i >= N_STRUCTURED && options[i - N_STRUCTURED].command_line_only))
 			continue;
 		d = text_distance(key->name, name, best);
 		if (d < best) {
@@ -114,24 +127,28 @@ static void unknown(struct yaml_walk *w, const struct yaml_key *key)
 		}
 	}
 	if (nearest[0])
-		yaml_say(w, false, key->mark, "%s: unknown key; did you mean %s?", key->name, nearest);
+		yaml_say(w, false, key->mark, "%s: unknown key; did you mean %s?",
+			 key->name, nearest);
 	else
 		yaml_say(w, false, key->mark, "%s: unknown key", key->name);
 }
 
-static void take_option(struct yaml_walk *w, const struct yaml_key *key, const struct option_row *o)
+static void take_option(struct yaml_walk *w, const struct yaml_key *key,
+			const struct option_row *o)
 {
 	char why[OPTION_WHY_MAX], buf[YAML_SHOWN_MAX];
 	const char *s;
 
 	if (o->type == OPTION_LATER) {
-		yaml_say(w, false, key->mark, "%s: not used by this version: %s", key->name, o->later);
+		yaml_say(w, false, key->mark, "%s: not used by this version: %s",
+			 key->name, o->later);
 		yaml_skip(w);
 		return;
 	}
 	s = yaml_scalar(w, key);
 	if (s && option_set(w->c, o, s, why))
-		yaml_say(w, true, w->event.start_mark, "%s: %s: %s", key->name, yaml_shown(s, strlen(s), buf), why);
+		yaml_say(w, true, w->event.start_mark, "%s: %s: %s", key->name,
+			 yaml_shown(s, strlen(s), buf), why);
 }
 
 static void take(struct yaml_walk *w, const struct yaml_key *key)
@@ -160,7 +177,8 @@ static void take(struct yaml_walk *w, const struct yaml_key *key)
 	yaml_skip(w);
 }
 
-/* Keys seen so far, to tell a second one: which of the two counts is not for us to guess. */
+/* Keys seen so far, to tell a second one: which of the two counts is not for us to guess.
+ */
 struct seen { char names[YAML_ENTRIES_MAX][YAML_KEY_MAX]; uint32_t n; };
 
 static bool seen_before(struct seen *seen, const struct yaml_key *key)
@@ -181,7 +199,8 @@ static void walk_root(struct yaml_walk *w)
 	if (w->event.type == YAML_SCALAR_EVENT && !w->event.data.scalar.length)
 		return;		/* an empty document: the defaults */
 	if (w->event.type != YAML_MAPPING_START_EVENT) {
-		yaml_die(w, w->event.start_mark, "the file must be a map of keys to values");
+		yaml_die(w, w->event.start_mark,
+			 "the file must be a map of keys to values");
 		return;
 	}
 	seen = calloc(1, sizeof(*seen));
@@ -211,8 +230,8 @@ static void walk_stream(struct yaml_walk *w)
 		yaml_die(w, w->event.start_mark, "a second document; there must be one");
 }
 
-void yaml_config_parse(struct config *c, const char *path, const char *text, size_t n, FILE *out,
-		       struct yaml_result *r)
+void yaml_config_parse(struct config *c, const char *path, const char *text, size_t n,
+		       FILE *out, struct yaml_result *r)
 {
 	struct yaml_walk w = { .c = c, .path = path, .out = out, .result = r };
 

@@ -7,7 +7,8 @@
 #define NODE_ENV_MAX 16u
 
 static const char *const names[] = {
-	"node_env", "pod_name_env", "namespace_env", "pod_uid_env", "podinfo_dir", "local_only",
+	"node_env",    "pod_name_env", "namespace_env",
+	"pod_uid_env", "podinfo_dir",  "local_only",
 };
 
 static void take_text(struct yaml_walk *w, const struct yaml_key *key, char **field)
@@ -17,7 +18,8 @@ static void take_text(struct yaml_walk *w, const struct yaml_key *key, char **fi
 	if (!s)
 		return;
 	if (!*s || (field != &w->c->kubernetes.podinfo_dir && strchr(s, '='))) {
-		yaml_say(w, true, w->event.start_mark, "kubernetes: %s: not a name", key->name);
+		yaml_say(w, true, w->event.start_mark, "kubernetes: %s: not a name",
+			 key->name);
 		return;
 	}
 	free(*field);
@@ -33,7 +35,9 @@ static void take_node_env(struct yaml_walk *w, const struct yaml_key *key)
 	k->node_env = calloc(NODE_ENV_MAX, sizeof(*k->node_env));
 	while (yaml_next(w) && w->event.type != YAML_SEQUENCE_END_EVENT) {
 		if (!k->node_env || k->n_node_env == NODE_ENV_MAX) {
-			yaml_say(w, true, w->event.start_mark, "kubernetes: node_env: more than %u names", NODE_ENV_MAX);
+			yaml_say(w, true, w->event.start_mark,
+				 "kubernetes: node_env: more than %u names",
+				 NODE_ENV_MAX);
 			yaml_skip(w);
 			continue;
 		}
@@ -47,15 +51,18 @@ static void take_local_only(struct yaml_walk *w, const struct yaml_key *key)
 	const char *s = yaml_scalar(w, key);
 
 	if (s && option_parse_bool(s, &w->c->kubernetes.local_only))
-		yaml_say(w, true, w->event.start_mark, "kubernetes: local_only: must be true or false");
+		yaml_say(w, true, w->event.start_mark,
+			 "kubernetes: local_only: must be true or false");
 }
 
 static void unknown(struct yaml_walk *w, const struct yaml_key *key)
 {
-	const char *nearest = yaml_nearest(key->name, names, sizeof(names) / sizeof(names[0]));
+	const char *nearest =
+		yaml_nearest(key->name, names, sizeof(names) / sizeof(names[0]));
 
-	yaml_say(w, false, key->mark, "kubernetes: %s: unknown key%s%s%s", key->name, nearest ? "; did you mean " : "",
-		 nearest ? nearest : "", nearest ? "?" : "");
+	yaml_say(w, false, key->mark, "kubernetes: %s: unknown key%s%s%s", key->name,
+		 nearest ? "; did you mean " : "", nearest ? nearest : "",
+		 nearest ? "?" : "");
 	yaml_skip(w);
 }
 

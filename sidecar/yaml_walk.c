@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libyaml's events, walked so that every complaint has its FILE:LINE:COLUMN.  Aliases are refused: with them
- * a few lines expand to gigabytes.
+ * libyaml's events, walked so that every complaint has its FILE:LINE:COLUMN.  Aliases are
+ * refused: with them a few lines expand to gigabytes.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -14,7 +14,8 @@ void yaml_say(struct yaml_walk *w, bool error, yaml_mark_t at, const char *fmt, 
 {
 	va_list ap;
 
-	fprintf(w->out, "%s:%zu:%zu: %s: ", w->path, at.line + 1, at.column + 1, error ? "error" : "warning");
+	fprintf(w->out, "%s:%zu:%zu: %s: ", w->path, at.line + 1, at.column + 1,
+		error ? "error" : "warning");
 	va_start(ap, fmt);
 	vfprintf(w->out, fmt, ap);
 	va_end(ap);
@@ -60,7 +61,8 @@ bool yaml_next(struct yaml_walk *w)
 	w->have_event = true;
 	switch (w->event.type) {
 	case YAML_ALIAS_EVENT:
-		yaml_die(w, w->event.start_mark, "aliases are not taken here; write the value out");
+		yaml_die(w, w->event.start_mark,
+			 "aliases are not taken here; write the value out");
 		break;
 	case YAML_MAPPING_START_EVENT:
 	case YAML_SEQUENCE_START_EVENT:
@@ -77,12 +79,14 @@ bool yaml_next(struct yaml_walk *w)
 	return !w->dead;
 }
 
-/* Leaves the value that the current event begins; afterwards its last event is the current one. */
+/* Leaves the value that the current event begins; afterwards its last event is the
+ * current one. */
 void yaml_skip(struct yaml_walk *w)
 {
 	unsigned int outer;
 
-	if (w->dead || (w->event.type != YAML_MAPPING_START_EVENT && w->event.type != YAML_SEQUENCE_START_EVENT))
+	if (w->dead || (w->event.type != YAML_MAPPING_START_EVENT &&
+			w->event.type != YAML_SEQUENCE_START_EVENT))
 		return;
 	outer = w->depth - 1;
 	while (w->depth > outer && yaml_next(w))
@@ -93,23 +97,27 @@ bool yaml_is_null(const struct yaml_walk *w)
 {
 	const char *s = (const char *)w->event.data.scalar.value;
 
-	return w->event.type == YAML_SCALAR_EVENT && w->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+	return w->event.type == YAML_SCALAR_EVENT &&
+	       w->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
 	       (!*s || !strcmp(s, "~") || !strcasecmp(s, "null"));
 }
 
-/* The text of the current scalar; NULL after a message when it is not one, or holds what a text cannot. */
+/* The text of the current scalar; NULL after a message when it is not one, or holds what
+ * a text cannot. */
 const char *yaml_scalar(struct yaml_walk *w, const struct yaml_key *key)
 {
 	const char *s;
 
 	if (w->event.type != YAML_SCALAR_EVENT) {
-		yaml_say(w, true, w->event.start_mark, "%s: must be a single value", key->name);
+		yaml_say(w, true, w->event.start_mark, "%s: must be a single value",
+			 key->name);
 		yaml_skip(w);
 		return NULL;
 	}
 	s = (const char *)w->event.data.scalar.value;
 	if (strlen(s) != w->event.data.scalar.length) {
-		yaml_say(w, true, w->event.start_mark, "%s: holds a NUL character", key->name);
+		yaml_say(w, true, w->event.start_mark, "%s: holds a NUL character",
+			 key->name);
 		return NULL;
 	}
 	if (yaml_is_null(w)) {
@@ -119,7 +127,8 @@ const char *yaml_scalar(struct yaml_walk *w, const struct yaml_key *key)
 	return s;
 }
 
-bool yaml_begins(struct yaml_walk *w, yaml_event_type_t type, const struct yaml_key *key, const char *what)
+bool yaml_begins(struct yaml_walk *w, yaml_event_type_t type, const struct yaml_key *key,
+		 const char *what)
 {
 	if (w->event.type == type)
 		return true;
@@ -128,20 +137,25 @@ bool yaml_begins(struct yaml_walk *w, yaml_event_type_t type, const struct yaml_
 	return false;
 }
 
-/* Reads the next key of a mapping; false at its end.  The current event is then the value's first. */
+/* Reads the next key of a mapping; false at its end.  The current event is then the
+ * value's first. */
 bool yaml_next_key(struct yaml_walk *w, struct yaml_key *key)
 {
 	char buf[YAML_SHOWN_MAX];
 
 	while (yaml_next(w) && w->event.type != YAML_MAPPING_END_EVENT) {
 		key->mark = w->event.start_mark;
-		if (w->event.type == YAML_SCALAR_EVENT && w->event.data.scalar.length < YAML_KEY_MAX) {
-			yaml_shown((const char *)w->event.data.scalar.value, w->event.data.scalar.length, key->name);
+		if (w->event.type == YAML_SCALAR_EVENT &&
+		    w->event.data.scalar.length < YAML_KEY_MAX) {
+			yaml_shown((const char *)w->event.data.scalar.value,
+				   w->event.data.scalar.length, key->name);
 			return yaml_next(w);
 		}
 		if (w->event.type == YAML_SCALAR_EVENT)
 			yaml_say(w, true, key->mark, "%s...: a key of more than %d bytes",
-			    yaml_shown((const char *)w->event.data.scalar.value, 16, buf), YAML_KEY_MAX - 1);
+				 yaml_shown((const char *)w->event.data.scalar.value, 16,
+					    buf),
+				 YAML_KEY_MAX - 1);
 		else
 			yaml_say(w, true, key->mark, "a key must be a word");
 		yaml_skip(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Golden outputs.  Each row is one format of the hand-made records; what it must give stands in
- * tests/golden/NAME.  On a difference the output is left in ./NAME.got.
+ * Golden outputs.  Each row is one format of the hand-made records; what it must give
+ * stands in tests/golden/NAME.  On a difference the output is left in ./NAME.got.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,24 +11,37 @@
 #include "tests/client_records.h"
 
 static const struct ringside_record *const all[] = {
-	&record_sample, &record_plain, &record_hostile, &record_process, &record_lost, &record_lapped,
-	&record_clock, &record_incarnation,
+	&record_sample, &record_plain,	&record_hostile, &record_process,
+	&record_lost,	&record_lapped, &record_clock,	 &record_incarnation,
 };
 
 typedef void writer(struct text *, const struct format *, const struct ringside_record *);
 
-static const struct { const char *golden; writer *write; struct format format; bool highlight; }
-formats[] = {
-	{ "client_short.txt", format_short, { .utc = true, .frames = UINT32_MAX }, false },
+static const struct {
+	const char *golden;
+	writer *write;
+	struct format format;
+	bool highlight;
+} formats[] = {
+	{ "client_short.txt",
+	  format_short,
+	  { .utc = true, .frames = UINT32_MAX },
+	  false },
 	{ "client_short_local_2_frames.txt", format_short, { .frames = 2 }, true },
-	{ "client_short_root_first.txt", format_short,
-	  { .utc = true, .frames = 3, .root_first = true }, false },
+	{ "client_short_root_first.txt",
+	  format_short,
+	  { .utc = true, .frames = 3, .root_first = true },
+	  false },
 	{ "client_short_no_stack.txt", format_short, { .utc = true }, false },
-	{ "client_short_colour.txt", format_short,
-	  { .utc = true, .frames = UINT32_MAX, .colour = true }, true },
+	{ "client_short_colour.txt",
+	  format_short,
+	  { .utc = true, .frames = UINT32_MAX, .colour = true },
+	  true },
 	{ "client_full.txt", format_full, { .utc = true, .frames = UINT32_MAX }, false },
-	{ "client_full_root_first.txt", format_full,
-	  { .utc = true, .frames = 2, .root_first = true }, false },
+	{ "client_full_root_first.txt",
+	  format_full,
+	  { .utc = true, .frames = 2, .root_first = true },
+	  false },
 	{ "client_json.jsonl", format_json, { .frames = UINT32_MAX }, false },
 	{ "client_json_no_stack.jsonl", format_json, { .frames = 0 }, false },
 	{ "client_folded.txt", format_folded, { .frames = UINT32_MAX }, false },
@@ -82,18 +95,21 @@ START_TEST(records_look_as_agreed)
 	ck_assert(!text_failed(&t));
 	if (strcmp(text_string(&t), want))
 		keep(formats[_i].golden, &t);
-	ck_assert_msg(!strcmp(text_string(&t), want), "differs from tests/golden/%s: see ./%s.got",
-		      formats[_i].golden, formats[_i].golden);
+	ck_assert_msg(!strcmp(text_string(&t), want),
+		      "differs from tests/golden/%s: see ./%s.got", formats[_i].golden,
+		      formats[_i].golden);
 	text_fini(&t);
 	regfree(&re);
 	free(want);
 }
 END_TEST
 
-/* Whatever a tenant writes, a terminal gets printable characters and newlines, a line a record. */
+/* Whatever a tenant writes, a terminal gets printable characters and newlines, a line a
+ * record. */
 START_TEST(nothing_from_tenants_reaches_the_terminal_raw)
 {
-	static writer *const writers[] = { format_short, format_json, format_folded, format_full };
+	static writer *const writers[] = { format_short, format_json, format_folded,
+					   format_full };
 	struct format format = { .utc = true, .frames = UINT32_MAX };
 	struct text t;
 	unsigned lines = 0;
@@ -105,7 +121,8 @@ START_TEST(nothing_from_tenants_reaches_the_terminal_raw)
 		unsigned char c = (unsigned char)t.p[i];
 
 		lines += c == '\n';
-		ck_assert_msg(c == '\n' || (c >= 0x20 && c != 0x7f), "byte 0x%02x at %zu", c, i);
+		ck_assert_msg(c == '\n' || (c >= 0x20 && c != 0x7f), "byte 0x%02x at %zu",
+			      c, i);
 		/* C1 controls and bidirectional overrides */
 		ck_assert(!(c == 0xc2 && (unsigned char)t.p[i + 1] < 0xa0));
 		ck_assert(!(c == 0xe2 && (unsigned char)t.p[i + 1] == 0x80));
@@ -134,7 +151,8 @@ START_TEST(unknown_values_are_numbers_and_not_nothing)
 	rec = record_lost;
 	rec.lost.cause = 99;
 	format_short(&t, &format, &rec);
-	ck_assert_str_eq(text_string(&t), "17:05:00.123456 LOST 7: unknown_99 (counted by the writer)\n");
+	ck_assert_str_eq(text_string(&t),
+			 "17:05:00.123456 LOST 7: unknown_99 (counted by the writer)\n");
 	text_fini(&t);
 }
 END_TEST
@@ -148,21 +166,25 @@ START_TEST(rare_words_are_said)
 	text_init(&t, TEXT_LINE_MAX);
 	rec.lost.count = 0;
 	format_short(&t, &format, &rec);
-	ck_assert_str_eq(text_string(&t), "17:05:00.123456 LOST some, the number follows: lapped "
-					  "(counted by the reader)\n");
+	ck_assert_str_eq(text_string(&t),
+			 "17:05:00.123456 LOST some, the number follows: lapped "
+			 "(counted by the reader)\n");
 	text_clear(&t);
 	rec = record_clock;
 	rec.clock.suspended_ns = UINT64_C(200000000000);
 	format_short(&t, &format, &rec);
-	ck_assert_ptr_nonnull(strstr(text_string(&t), ", the machine slept for 3 min 20 s\n"));
+	ck_assert_ptr_nonnull(
+		strstr(text_string(&t), ", the machine slept for 3 min 20 s\n"));
 	text_clear(&t);
 	format_json(&t, &format, &rec);
-	ck_assert_ptr_nonnull(strstr(text_string(&t), "\"suspended_nano\":\"200000000000\""));
+	ck_assert_ptr_nonnull(
+		strstr(text_string(&t), "\"suspended_nano\":\"200000000000\""));
 	text_clear(&t);
 	/* A record of a later minor version. */
 	rec.kind = 0x10007;
 	format_short(&t, &format, &rec);
-	ck_assert_str_eq(text_string(&t), "17:05:00.123456 RECORD of unknown kind 65543\n");
+	ck_assert_str_eq(text_string(&t),
+			 "17:05:00.123456 RECORD of unknown kind 65543\n");
 	text_fini(&t);
 }
 END_TEST
@@ -172,7 +194,8 @@ Suite *suite_format(void)
 	Suite *s = suite_create("client format");
 	TCase *tc = tcase_create("format");
 
-	tcase_add_loop_test(tc, records_look_as_agreed, 0, (int)(sizeof(formats) / sizeof(*formats)));
+	tcase_add_loop_test(tc, records_look_as_agreed, 0,
+			    (int)(sizeof(formats) / sizeof(*formats)));
 	tcase_add_loop_test(tc, nothing_from_tenants_reaches_the_terminal_raw, 0, 4);
 	tcase_add_test(tc, rare_words_are_said);
 	tcase_add_test(tc, unknown_values_are_numbers_and_not_nothing);

@@ -48,7 +48,8 @@ START_TEST(table_is_consistent)
 
 			if (!(a->commands & c->bit))
 				continue;
-			ck_assert_msg((a->argument != NULL) == (a->type != OPTION_FLAG), "%s", a->name);
+			ck_assert_msg((a->argument != NULL) == (a->type != OPTION_FLAG),
+				      "%s", a->name);
 			ck_assert_msg((a->choices != NULL) == (a->type == OPTION_CHOICE ||
 							       a->type == OPTION_CHOICES),
 				      "%s", a->name);
@@ -57,40 +58,57 @@ START_TEST(table_is_consistent)
 
 				if (!(b->commands & c->bit))
 					continue;
-				ck_assert_msg(a->id != b->id && strcmp(a->name, b->name) &&
-					      (!a->letter || a->letter != b->letter),
-					      "%s: %s and %s", c->name, a->name, b->name);
+				ck_assert_msg(
+					a->id != b->id && strcmp(a->name, b->name) &&
+						(!a->letter || a->letter != b->letter),
+					"%s: %s and %s", c->name, a->name, b->name);
 			}
 		}
 }
 END_TEST
 
 /* Every option of ringside(1), spelled in every way. */
-static const struct { const char *command, *line; int want; } lines[] = {
+static const struct { const char *command, *line; int want;
+} lines[] = {
 	{ "tail", "", 0 },
 	{ "tail", "-N 5 -f -o json --stack --utc --color never -H re --kind all", 0 },
-	{ "tail", "--lines=5 --follow --output full --stack=3 --root-first --kind sample,lost", 0 },
+	{ "tail",
+	  "--lines=5 --follow --output full --stack=3 --root-first --kind sample,lost",
+	  0 },
 	{ "tail", "--no-follow --no-stack -q -v", 0 },
 	{ "tail", "-p 1 -p 2 -t 3 --comm a --service b -c c -n d -l e=f --event cpu", 0 },
-	{ "tail", "--pid 1 --tid=3 --container c --namespace d --selector e=f --attr g=h", 0 },
-	{ "tail", "-i x -e y --include x --exclude y --since -5m --until now --duration 1s", 0 },
+	{ "tail", "--pid 1 --tid=3 --container c --namespace d --selector e=f --attr g=h",
+	  0 },
+	{ "tail",
+	  "-i x -e y --include x --exclude y --since -5m --until now --duration 1s", 0 },
 	{ "tail", "--max-events 3 --ring r --wait 5s --paranoid --owner 1000", 0 },
-	{ "tail", "--trace-id 0af7651916cd43dd8448eb211c80319c --span-id b7ad6b7169203331", 0 },
+	{ "tail",
+	  "--trace-id 0af7651916cd43dd8448eb211c80319c --span-id b7ad6b7169203331", 0 },
 	{ "record", "-o x.pprof --format folded -p 1 -- ./x -o y --nonsense", 0 },
 	{ "list", "-o json -p 1 --ring x --utc", 0 },
 	{ "status", "-o text --ring x --utc", 0 },
 	{ "doctor", "--output json --ring x", 0 },
-	{ "tail", "--nonsense", CLIENT_USAGE }, { "tail", "-Z", CLIENT_USAGE },
-	{ "tail", "-o", CLIENT_USAGE }, { "tail", "--output", CLIENT_USAGE },
-	{ "tail", "--utc=1", CLIENT_USAGE }, { "tail", "-o perf", CLIENT_USAGE },
-	{ "tail", "-o yaml", CLIENT_USAGE }, { "tail", "-p 0", CLIENT_USAGE },
-	{ "tail", "-p -1", CLIENT_USAGE }, { "tail", "-p 4294967296", CLIENT_USAGE },
-	{ "tail", "-p 1x", CLIENT_USAGE }, { "tail", "-N x", CLIENT_USAGE },
+	{ "tail", "--nonsense", CLIENT_USAGE },
+	{ "tail", "-Z", CLIENT_USAGE },
+	{ "tail", "-o", CLIENT_USAGE },
+	{ "tail", "--output", CLIENT_USAGE },
+	{ "tail", "--utc=1", CLIENT_USAGE },
+	{ "tail", "-o perf", CLIENT_USAGE },
+	{ "tail", "-o yaml", CLIENT_USAGE },
+	{ "tail", "-p 0", CLIENT_USAGE },
+	{ "tail", "-p -1", CLIENT_USAGE },
+	{ "tail", "-p 4294967296", CLIENT_USAGE },
+	{ "tail", "-p 1x", CLIENT_USAGE },
+	{ "tail", "-N x", CLIENT_USAGE },
 	{ "tail", "-N 99999999999999999999", CLIENT_USAGE },
-	{ "tail", "--kind sample,nothing", CLIENT_USAGE }, { "tail", "--kind sample,", CLIENT_USAGE },
-	{ "tail", "--since tomorrow", CLIENT_USAGE }, { "tail", "--duration -5", CLIENT_USAGE },
-	{ "tail", "--stack=x", CLIENT_USAGE }, { "status", "-p 1", CLIENT_USAGE },
-	{ "doctor", "--since now", CLIENT_USAGE }, { "record", "--format svg", CLIENT_USAGE },
+	{ "tail", "--kind sample,nothing", CLIENT_USAGE },
+	{ "tail", "--kind sample,", CLIENT_USAGE },
+	{ "tail", "--since tomorrow", CLIENT_USAGE },
+	{ "tail", "--duration -5", CLIENT_USAGE },
+	{ "tail", "--stack=x", CLIENT_USAGE },
+	{ "status", "-p 1", CLIENT_USAGE },
+	{ "doctor", "--since now", CLIENT_USAGE },
+	{ "record", "--format svg", CLIENT_USAGE },
 	{ "tail", "--event gpu", CLIENT_USAGE },
 };
 
@@ -98,8 +116,8 @@ START_TEST(options_are_taken_or_refused)
 {
 	struct options o;
 
-	ck_assert_msg(parse(&o, lines[_i].command, lines[_i].line) == lines[_i].want, "%s %s",
-		      lines[_i].command, lines[_i].line);
+	ck_assert_msg(parse(&o, lines[_i].command, lines[_i].line) == lines[_i].want,
+		      "%s %s", lines[_i].command, lines[_i].line);
 	options_fini(&o);
 }
 END_TEST
@@ -108,8 +126,10 @@ START_TEST(values_arrive)
 {
 	struct options o;
 
-	ck_assert_int_eq(parse(&o, "tail", "-p 7 --pid=8 --since -5m --wait 250ms --stack=3 "
-			       "--kind lost,clock"), 0);
+	ck_assert_int_eq(parse(&o, "tail",
+			       "-p 7 --pid=8 --since -5m --wait 250ms --stack=3 "
+			       "--kind lost,clock"),
+			 0);
 	ck_assert_uint_eq(o.value[OPTION_PID].count, 2);
 	ck_assert_str_eq(o.value[OPTION_PID].list[0], "7");
 	ck_assert_str_eq(o.value[OPTION_PID].list[1], "8");
@@ -143,32 +163,58 @@ START_TEST(a_recorded_command_keeps_its_options)
 }
 END_TEST
 
-/* record_sample: pid 77, tid 78, comm worker, service shop, ns prod, container 0123456789abcdef (web) */
-static const struct { const char *line; bool sample, process; } selections[] = {
+/* record_sample: pid 77, tid 78, comm worker, service shop, ns prod, container
+ * 0123456789abcdef (web) */
+static const struct { const char *line; bool sample, process;
+} selections[] = {
 	{ "", true, true },
-	{ "-p 77", true, false }, { "-p 80", false, true }, { "-p 1 -p 77", true, false },
+	{ "-p 77", true, false },
+	{ "-p 80", false, true },
+	{ "-p 1 -p 77", true, false },
 	{ "-p 1", false, false },
-	{ "-t 78", true, false }, { "-t 77", false, false }, { "-p 77 -t 1", false, false },
-	{ "--comm work", true, false }, { "--comm ^work$", false, false },
-	{ "--comm ^work|R", true, true }, { "--comm nope --comm ker$", true, false },
-	{ "--service sho", true, false }, { "--service ^hop", false, false },
-	{ "-c 0123", true, false }, { "-c 0123456789abcdef", true, false }, { "-c 123", false, false },
-	{ "-c web", true, false }, { "-c we", false, false },
-	{ "-n prod", true, false }, { "-n pro", false, false }, { "-n dev -n prod", true, false },
-	{ "-l service.name=shop", true, false }, { "-l service.name=sho", false, false },
-	{ "-l process.pid=77", true, false }, { "-l process.pid=077", false, false },
-	{ "-l debug=true", true, false }, { "-l ratio=0.10", true, false },
-	{ "-l a=b -l service.name=shop", true, false }, { "-l service.name=", false, false },
+	{ "-t 78", true, false },
+	{ "-t 77", false, false },
+	{ "-p 77 -t 1", false, false },
+	{ "--comm work", true, false },
+	{ "--comm ^work$", false, false },
+	{ "--comm ^work|R", true, true },
+	{ "--comm nope --comm ker$", true, false },
+	{ "--service sho", true, false },
+	{ "--service ^hop", false, false },
+	{ "-c 0123", true, false },
+	{ "-c 0123456789abcdef", true, false },
+	{ "-c 123", false, false },
+	{ "-c web", true, false },
+	{ "-c we", false, false },
+	{ "-n prod", true, false },
+	{ "-n pro", false, false },
+	{ "-n dev -n prod", true, false },
+	{ "-l service.name=shop", true, false },
+	{ "-l service.name=sho", false, false },
+	{ "-l process.pid=77", true, false },
+	{ "-l process.pid=077", false, false },
+	{ "-l debug=true", true, false },
+	{ "-l ratio=0.10", true, false },
+	{ "-l a=b -l service.name=shop", true, false },
+	{ "-l service.name=", false, false },
 	{ "--trace-id 0AF7651916CD43DD8448EB211C80319C", true, false },
 	{ "--trace-id 00000000000000000000000000000001", false, false },
-	{ "--span-id b7ad6b7169203331", true, false }, { "--span-id b7ad6b7169203332", false, false },
-	{ "--attr http.route=/cart", true, false }, { "--attr http.route=/", false, false },
+	{ "--span-id b7ad6b7169203331", true, false },
+	{ "--span-id b7ad6b7169203332", false, false },
+	{ "--attr http.route=/cart", true, false },
+	{ "--attr http.route=/", false, false },
 	{ "--attr service.name=shop", false, false },
-	{ "--event cpu", true, false }, { "--event offcpu", false, false },
+	{ "--event cpu", true, false },
+	{ "--event offcpu", false, false },
 	{ "--event offcpu,cpu", true, false },
-	{ "-i ^burn$", true, false }, { "-i vfs", true, false }, { "-i nope", false, false },
-	{ "-i nope -i main", true, false }, { "-e main", false, true }, { "-e nope", true, true },
-	{ "-i burn -e vfs", false, false }, { "-e shop::", false, true },
+	{ "-i ^burn$", true, false },
+	{ "-i vfs", true, false },
+	{ "-i nope", false, false },
+	{ "-i nope -i main", true, false },
+	{ "-e main", false, true },
+	{ "-e nope", true, true },
+	{ "-i burn -e vfs", false, false },
+	{ "-e shop::", false, true },
 };
 
 START_TEST(selection_takes_what_was_asked_for)
@@ -178,10 +224,10 @@ START_TEST(selection_takes_what_was_asked_for)
 
 	ck_assert_int_eq(parse(&o, "tail", selections[_i].line), 0);
 	ck_assert_int_eq(selection_create(&s, &o), 0);
-	ck_assert_msg(selection_matches(s, &record_sample) == selections[_i].sample, "%s: sample",
-		      selections[_i].line);
-	ck_assert_msg(selection_matches(s, &record_process) == selections[_i].process, "%s: process",
-		      selections[_i].line);
+	ck_assert_msg(selection_matches(s, &record_sample) == selections[_i].sample,
+		      "%s: sample", selections[_i].line);
+	ck_assert_msg(selection_matches(s, &record_process) == selections[_i].process,
+		      "%s: process", selections[_i].line);
 	/* Losses and clock steps concern everybody. */
 	ck_assert(selection_matches(s, &record_lost));
 	ck_assert(selection_matches(s, &record_clock));
@@ -191,8 +237,15 @@ START_TEST(selection_takes_what_was_asked_for)
 END_TEST
 
 static const char *const bad_selections[] = {
-	"--comm [", "--service (", "-i *[", "-l novalue", "-l =x", "--attr x", "--trace-id 12",
-	"--trace-id 0af7651916cd43dd8448eb211c80319g", "--span-id 0af7651916cd43dd8448eb211c80319c",
+	"--comm [",
+	"--service (",
+	"-i *[",
+	"-l novalue",
+	"-l =x",
+	"--attr x",
+	"--trace-id 12",
+	"--trace-id 0af7651916cd43dd8448eb211c80319g",
+	"--span-id 0af7651916cd43dd8448eb211c80319c",
 };
 
 START_TEST(selection_refuses_what_it_cannot_read)
@@ -231,7 +284,8 @@ START_TEST(selection_has_a_half_open_time_range)
 END_TEST
 
 /* What a writer of help puts out, in memory. */
-static char *written(void (*write)(FILE *, const struct command *), const struct command *c)
+static char *written(void (*write)(FILE *, const struct command *),
+		     const struct command *c)
 {
 	char *text = NULL;
 	size_t len;
@@ -301,7 +355,8 @@ START_TEST(man_page_has_the_option_text_of_the_table)
 		if (c->bit & (IN_HELP | IN_COMPLETION))
 			continue;
 		text = written(help_mdoc, c);
-		ck_assert_msg(strstr(page, text), "%s: run tests/client_man_update.sh", c->name);
+		ck_assert_msg(strstr(page, text), "%s: run tests/client_man_update.sh",
+			      c->name);
 		free(text);
 	}
 	free(page);
@@ -342,7 +397,8 @@ Suite *suite_options(void)
 	tcase_add_test(tc, values_arrive);
 	tcase_add_test(tc, a_recorded_command_keeps_its_options);
 	tcase_add_loop_test(tc, selection_takes_what_was_asked_for, 0, ROWS(selections));
-	tcase_add_loop_test(tc, selection_refuses_what_it_cannot_read, 0, ROWS(bad_selections));
+	tcase_add_loop_test(tc, selection_refuses_what_it_cannot_read, 0,
+			    ROWS(bad_selections));
 	tcase_add_test(tc, selection_has_a_half_open_time_range);
 	tcase_add_test(tc, help_fits_and_names_every_option);
 	tcase_add_test(tc, man_page_has_the_option_text_of_the_table);

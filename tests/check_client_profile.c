@@ -28,7 +28,8 @@ START_TEST(equal_keys_have_equal_numbers)
 	for (int round = 0; round < 2; round++)
 		for (int i = 0; i < 1000; i++) {
 			snprintf(key, sizeof(key), "key %d", i);
-			ck_assert_uint_eq(intern_add(&t, key, strlen(key)), (unsigned)i + 1);
+			ck_assert_uint_eq(intern_add(&t, key, strlen(key)),
+					  (unsigned)i + 1);
 		}
 	ck_assert_uint_eq(intern_add(&t, "", 0), 1001);
 	ck_assert_mem_eq(intern_get(&t, 500, &len), "key 499", 7);
@@ -63,22 +64,25 @@ START_TEST(folded_stacks_add_up_in_order)
 	ck_assert_int_eq(profile_add(p, &record_hostile), 0);
 	ck_assert_int_eq(profile_resolve(p), 0);
 	ck_assert_int_eq(folded_encode(&out, p), 0);
-	ck_assert_str_eq(text_string(&out),
-			 "c\\x1b\\x3b\\n\xef\xbf\xbd;a\\x1b[31m\\n\\t\\r\\x7f\xef\xbf\xbd\\u{9b}\\x3b"
-			 "\\u{202e}\"\\b\xc3\xa9 1\n"
-			 "sixteen-bytes-xx;[unknown]+0x7f00;main 1\n"
-			 "worker;[libc.so.6]+0x27000;main;[frames cut];burn;shop::sum(int);vfs_read 4\n");
+	ck_assert_str_eq(
+		text_string(&out),
+		"c\\x1b\\x3b\\n\xef\xbf\xbd;a\\x1b[31m\\n\\t\\r\\x7f\xef\xbf\xbd\\u{9b}\\x3b"
+		"\\u{202e}\"\\b\xc3\xa9 1\n"
+		"sixteen-bytes-xx;[unknown]+0x7f00;main 1\n"
+		"worker;[libc.so.6]+0x27000;main;[frames cut];burn;shop::sum(int);vfs_read 4\n");
 	text_fini(&out);
 	profile_destroy(p);
 }
 END_TEST
 
 /* One sample whose only frame is this. */
-static void add_frame(struct profile *p, const char *function, uint64_t address, uint64_t offset,
-		      const struct ringside_mapping *mapping)
+static void add_frame(struct profile *p, const char *function, uint64_t address,
+		      uint64_t offset, const struct ringside_mapping *mapping)
 {
-	const struct ringside_frame frame = { .type = RINGSIDE_FRAME_NATIVE, .function = function,
-					      .address = address, .offset = offset,
+	const struct ringside_frame frame = { .type = RINGSIDE_FRAME_NATIVE,
+					      .function = function,
+					      .address = address,
+					      .offset = offset,
 					      .mapping = mapping };
 	const struct ringside_frame *const frames[] = { &frame };
 	struct ringside_record rec = record_plain;
@@ -128,7 +132,8 @@ START_TEST(varints_are_little_endian_groups_of_seven)
 	pb_varint(&t, 300);
 	pb_varint(&t, UINT64_MAX);
 	ck_assert_uint_eq(t.len, 12);
-	ck_assert_mem_eq(text_string(&t), "\xac\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12);
+	ck_assert_mem_eq(text_string(&t),
+			 "\xac\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12);
 	text_clear(&t);
 	pb_uint(&t, 3, 0);
 	pb_uint(&t, 3, 1);
@@ -263,7 +268,8 @@ START_TEST(pprof_has_one_sample_a_stack_and_label_set)
 	ck_assert_uint_eq(value_in(message_of(&out), 9), (uint64_t)RECORD_TIME - 1000);
 	ck_assert_uint_eq(value_in(message_of(&out), 10), 6000);
 	ck_assert(string_is(&out, value_in(message_of(&out), 13), "a remark"));
-	/* vfs_read, inlined sum in burn, the gap after burn, main, unnamed: 5 locations */
+	/* vfs_read, inlined sum in burn, the gap after burn, main, unnamed: 5 locations
+	 */
 	sample = sub_message(&out, 2, 1);
 	ck_assert_uint_eq(read_field(&sample, &v, &sub), 1);
 	ck_assert_uint_eq(v, 5);
@@ -326,10 +332,12 @@ START_TEST(pprof_carries_trace_and_span_as_labels)
 		if (f != 3)
 			continue;
 		trace |= string_is(&out, value_in(label, 1), "trace_id") &&
-			 string_is(&out, value_in(label, 2), "0af7651916cd43dd8448eb211c80319c");
+			 string_is(&out, value_in(label, 2),
+				   "0af7651916cd43dd8448eb211c80319c");
 		span |= string_is(&out, value_in(label, 1), "span_id") &&
 			string_is(&out, value_in(label, 2), "b7ad6b7169203331");
-		pid |= string_is(&out, value_in(label, 1), "pid") && value_in(label, 3) == 77;
+		pid |= string_is(&out, value_in(label, 1), "pid") &&
+		       value_in(label, 3) == 77;
 	}
 	ck_assert(trace && span && pid);
 	text_fini(&out);
@@ -396,9 +404,12 @@ START_TEST(gzip_gives_back_what_went_in_stored_or_packed)
 END_TEST
 #endif
 
-static int learn(struct family *f, uint32_t pid, uint64_t start, uint32_t parent, uint8_t action)
+static int learn(struct family *f, uint32_t pid, uint64_t start, uint32_t parent,
+		 uint8_t action)
 {
-	struct ringside_process p = { .pid = pid, .process_start_ns = start, .parent_pid = parent,
+	struct ringside_process p = { .pid = pid,
+				      .process_start_ns = start,
+				      .parent_pid = parent,
 				      .action = action };
 
 	return family_learn(f, &p);
@@ -475,11 +486,19 @@ START_TEST(a_family_asks_once_about_whom_no_record_told)
 }
 END_TEST
 
-static const struct { const char *stat; bool ok; uint32_t parent; uint64_t start; } stats[] = {
+static const struct {
+	const char *stat;
+	bool ok;
+	uint32_t parent;
+	uint64_t start;
+} stats[] = {
 	{ "7 (a) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2", true, 3, 99 },
 	{ "7 (x) R 1 (y) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 99 1", true, 3, 99 },
-	{ "7 (a\nb) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615", true, 3, UINT64_MAX },
-	{ "7 (a) S 3 7 7 0", false, 3, 0 }, { "7 (a", false, 0, 0 }, { "", false, 0, 0 },
+	{ "7 (a\nb) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615", true,
+	  3, UINT64_MAX },
+	{ "7 (a) S 3 7 7 0", false, 3, 0 },
+	{ "7 (a", false, 0, 0 },
+	{ "", false, 0, 0 },
 	{ "7 (a)", false, 0, 0 },
 };
 
@@ -488,8 +507,8 @@ START_TEST(stat_lines_are_read_whatever_the_name)
 	uint32_t parent;
 	uint64_t start;
 
-	ck_assert(ancestry_parse(stats[_i].stat, strlen(stats[_i].stat), &parent, &start) ==
-		  stats[_i].ok);
+	ck_assert(ancestry_parse(stats[_i].stat, strlen(stats[_i].stat), &parent,
+				 &start) == stats[_i].ok);
 	ck_assert_uint_eq(parent, stats[_i].parent);
 	ck_assert_uint_eq(start, stats[_i].start);
 }

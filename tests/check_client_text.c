@@ -40,24 +40,32 @@ START_TEST(text_stops_at_its_cap_and_says_so)
 END_TEST
 
 /* in, on a terminal, in JSON, in protobuf */
-static const struct { const char *in, *terminal, *json, *utf8; } escapes[] = {
+static const struct { const char *in, *terminal, *json, *utf8;
+} escapes[] = {
 	{ "plain name(int)", "plain name(int)", "plain name(int)", "plain name(int)" },
-	{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
-	  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+	{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+	  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+	  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+	  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
 	{ "\033[2J\a", "\\x1b[2J\\x07", "\\u001b[2J\\u0007", "\\x1b[2J\\x07" },
 	{ "a\nb\tc\rd", "a\\nb\\tc\\rd", "a\\nb\\tc\\rd", "a\\nb\\tc\\rd" },
 	{ "\\n\"", "\\\\n\"", "\\\\n\\\"", "\\n\"" },
 	{ "\x7f", "\\x7f", "\\u007f", "\\x7f" },
 	/* C1: CSI in one character */
-	{ "\xc2\x9b" "31m", "\\u{9b}31m", "\\u009b31m", "\\u{9b}31m" },
+	{ "\xc2\x9b"
+	  "31m",
+	  "\\u{9b}31m", "\\u009b31m", "\\u{9b}31m" },
 	/* right-to-left override, zero width space, BOM, tag */
 	{ "\xe2\x80\xae\xe2\x80\x8b\xef\xbb\xbf", "\\u{202e}\\u{200b}\\u{feff}",
 	  "\\u202e\\u200b\\ufeff", "\\u{202e}\\u{200b}\\u{feff}" },
 	{ "\xf3\xa0\x80\x81", "\\u{e0001}", "\\udb40\\udc01", "\\u{e0001}" },
-	/* invalid: lone byte, cut, overlong, surrogate, above U+10FFFF, lone continuation */
+	/* invalid: lone byte, cut, overlong, surrogate, above U+10FFFF, lone continuation
+	 */
 	{ "\xff", "\\xff", "\xef\xbf\xbd", "\xef\xbf\xbd" },
-	{ "a\xe2\x82", "a\\xe2\\x82", "a\xef\xbf\xbd\xef\xbf\xbd", "a\xef\xbf\xbd\xef\xbf\xbd" },
-	{ "\xc0\xaf", "\\xc0\\xaf", "\xef\xbf\xbd\xef\xbf\xbd", "\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "a\xe2\x82", "a\\xe2\\x82", "a\xef\xbf\xbd\xef\xbf\xbd",
+	  "a\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "\xc0\xaf", "\\xc0\\xaf", "\xef\xbf\xbd\xef\xbf\xbd",
+	  "\xef\xbf\xbd\xef\xbf\xbd" },
 	{ "\xed\xa0\x80", "\\xed\\xa0\\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd",
 	  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
 	{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
@@ -93,17 +101,36 @@ START_TEST(separators_are_escaped_on_request_and_null_is_nothing)
 END_TEST
 
 /* JSON from tenants: what is written, NULL when it is refused */
-static const struct { const char *in, *want; } copies[] = {
+static const struct { const char *in, *want;
+} copies[] = {
 	{ "[ 1 , 2.5e-3,\n-0, {\"a\" : [ ] } ]", "[1,2.5e-3,-0,{\"a\":[]}]" },
 	{ " \"x\" ", "\"x\"" },
-	{ "true", "true" }, { "null", "null" }, { "false", "false" },
+	{ "true", "true" },
+	{ "null", "null" },
+	{ "false", "false" },
 	{ "\"\\u00e9\\n\\ud83d\\ude00\"", "\"\\u00e9\\n\\ud83d\\ude00\"" },
-	{ "\"\\ud83d\"", "\"\\ufffd\"" }, { "\"\\ude00x\"", "\"\\ufffdx\"" },
+	{ "\"\\ud83d\"", "\"\\ufffd\"" },
+	{ "\"\\ude00x\"", "\"\\ufffdx\"" },
 	{ "\"\xff\"", "\"\xef\xbf\xbd\"" },
-	{ "{\"a\":1,}", NULL }, { "[1,]", NULL }, { "[1 2]", NULL }, { "{1:2}", NULL },
-	{ "01", NULL }, { "1.", NULL }, { "-", NULL }, { "1e", NULL }, { "+1", NULL },
-	{ "\"a", NULL }, { "\"\n\"", NULL }, { "\"\\x\"", NULL }, { "\"\\u12g4\"", NULL },
-	{ "", NULL }, { " ", NULL }, { "tru", NULL }, { "1 1", NULL }, { "[", NULL }, { "{\"a\"}", NULL },
+	{ "{\"a\":1,}", NULL },
+	{ "[1,]", NULL },
+	{ "[1 2]", NULL },
+	{ "{1:2}", NULL },
+	{ "01", NULL },
+	{ "1.", NULL },
+	{ "-", NULL },
+	{ "1e", NULL },
+	{ "+1", NULL },
+	{ "\"a", NULL },
+	{ "\"\n\"", NULL },
+	{ "\"\\x\"", NULL },
+	{ "\"\\u12g4\"", NULL },
+	{ "", NULL },
+	{ " ", NULL },
+	{ "tru", NULL },
+	{ "1 1", NULL },
+	{ "[", NULL },
+	{ "{\"a\"}", NULL },
 	{ "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]", NULL },
 };
 
@@ -142,16 +169,18 @@ START_TEST(json_values_have_their_forms)
 	json_put_i64_string(&j, "b\"", -1);
 	json_close(&j, '}');
 	json_close(&j, ']');
-	ck_assert_str_eq(text_string(&t),
-			 "[0.1,1e+300,\"NaN\",\"-Infinity\",-9223372036854775808,"
-			 "18446744073709551615,true,\"\",\"Zg==\",\"Zm8=\",\"Zm9v\",[1,2],"
-			 "\"[1, 2,]\",{\"a\":\"18446744073709551615\",\"b\\\"\":\"-1\"}]");
+	ck_assert_str_eq(
+		text_string(&t),
+		"[0.1,1e+300,\"NaN\",\"-Infinity\",-9223372036854775808,"
+		"18446744073709551615,true,\"\",\"Zg==\",\"Zm8=\",\"Zm9v\",[1,2],"
+		"\"[1, 2,]\",{\"a\":\"18446744073709551615\",\"b\\\"\":\"-1\"}]");
 }
 END_TEST
 
 #define NOW INT64_C(1796058300000000000)	/* 2026-11-30T17:05:00Z */
 
-static const struct { const char *in; int err; int64_t want; } times[] = {
+static const struct { const char *in; int err; int64_t want;
+} times[] = {
 	{ "2026-11-30T17:05:00Z", 0, NOW },
 	{ "2026-11-30t17:05:00z", 0, NOW },
 	{ "2026-11-30 17:05:00Z", 0, NOW },
@@ -164,40 +193,71 @@ static const struct { const char *in; int err; int64_t want; } times[] = {
 	{ "2000-02-29T00:00:00Z", 0, INT64_C(951782400000000000) },
 	{ "2024-02-29T12:00:00Z", 0, INT64_C(1709208000000000000) },
 	{ "2016-12-31T23:59:60Z", 0, INT64_C(1483228800000000000) },
-	{ "now", 0, NOW }, { "NOW", 0, NOW },
-	{ "-5m", 0, NOW - 300 * NS_PER_SEC }, { "+250ms", 0, NOW + 250000000 },
-	{ "-1.5h", 0, NOW - 5400 * NS_PER_SEC }, { "-10", 0, NOW - 10 * NS_PER_SEC },
-	{ "2026-11-30T17:05:00", -EINVAL, 0 }, { "2026-11-30", -EINVAL, 0 },
-	{ "2026-02-29T00:00:00Z", -EINVAL, 0 }, { "1900-02-29T00:00:00Z", -EINVAL, 0 },
-	{ "2026-13-01T00:00:00Z", -EINVAL, 0 }, { "2026-00-01T00:00:00Z", -EINVAL, 0 },
-	{ "2026-11-31T00:00:00Z", -EINVAL, 0 }, { "2026-11-30T24:00:00Z", -EINVAL, 0 },
-	{ "2026-11-30T17:60:00Z", -EINVAL, 0 }, { "2026-11-30T17:05:61Z", -EINVAL, 0 },
-	{ "2026-11-30T17:05:00.Z", -EINVAL, 0 }, { "2026-11-30T17:05:00Zx", -EINVAL, 0 },
-	{ "2026-11-30T17:05:00+0200", -EINVAL, 0 }, { "2026-11-30T17:05:00+24:00", -EINVAL, 0 },
-	{ "9999-01-01T00:00:00Z", -ERANGE, 0 }, { "0001-01-01T00:00:00Z", -ERANGE, 0 },
-	{ "-99999999999h", -ERANGE, 0 }, { "--5m", -EINVAL, 0 }, { "yesterday", -EINVAL, 0 },
-	{ "", -EINVAL, 0 }, { "-", -EINVAL, 0 },
+	{ "now", 0, NOW },
+	{ "NOW", 0, NOW },
+	{ "-5m", 0, NOW - 300 * NS_PER_SEC },
+	{ "+250ms", 0, NOW + 250000000 },
+	{ "-1.5h", 0, NOW - 5400 * NS_PER_SEC },
+	{ "-10", 0, NOW - 10 * NS_PER_SEC },
+	{ "2026-11-30T17:05:00", -EINVAL, 0 },
+	{ "2026-11-30", -EINVAL, 0 },
+	{ "2026-02-29T00:00:00Z", -EINVAL, 0 },
+	{ "1900-02-29T00:00:00Z", -EINVAL, 0 },
+	{ "2026-13-01T00:00:00Z", -EINVAL, 0 },
+	{ "2026-00-01T00:00:00Z", -EINVAL, 0 },
+	{ "2026-11-31T00:00:00Z", -EINVAL, 0 },
+	{ "2026-11-30T24:00:00Z", -EINVAL, 0 },
+	{ "2026-11-30T17:60:00Z", -EINVAL, 0 },
+	{ "2026-11-30T17:05:61Z", -EINVAL, 0 },
+	{ "2026-11-30T17:05:00.Z", -EINVAL, 0 },
+	{ "2026-11-30T17:05:00Zx", -EINVAL, 0 },
+	{ "2026-11-30T17:05:00+0200", -EINVAL, 0 },
+	{ "2026-11-30T17:05:00+24:00", -EINVAL, 0 },
+	{ "9999-01-01T00:00:00Z", -ERANGE, 0 },
+	{ "0001-01-01T00:00:00Z", -ERANGE, 0 },
+	{ "-99999999999h", -ERANGE, 0 },
+	{ "--5m", -EINVAL, 0 },
+	{ "yesterday", -EINVAL, 0 },
+	{ "", -EINVAL, 0 },
+	{ "-", -EINVAL, 0 },
 };
 
 START_TEST(times_are_read)
 {
 	int64_t got = 0;
 
-	ck_assert_msg(time_parse(times[_i].in, NOW, &got) == times[_i].err, "%s", times[_i].in);
+	ck_assert_msg(time_parse(times[_i].in, NOW, &got) == times[_i].err, "%s",
+		      times[_i].in);
 	if (!times[_i].err)
-		ck_assert_msg(got == times[_i].want, "%s: got %lld", times[_i].in, (long long)got);
+		ck_assert_msg(got == times[_i].want, "%s: got %lld", times[_i].in,
+			      (long long)got);
 }
 END_TEST
 
-static const struct { const char *in; int err; int64_t want; } durations[] = {
-	{ "250ms", 0, 250000000 }, { "5m", 0, 300 * NS_PER_SEC }, { "10", 0, 10 * NS_PER_SEC },
-	{ "0", 0, 0 }, { "1.5s", 0, 1500000000 }, { "0.5ms", 0, 500000 },
-	{ "1.000000001h", 0, 3600 * NS_PER_SEC + 3600 }, { "2h", 0, 7200 * NS_PER_SEC },
+static const struct { const char *in; int err; int64_t want;
+} durations[] = {
+	{ "250ms", 0, 250000000 },
+	{ "5m", 0, 300 * NS_PER_SEC },
+	{ "10", 0, 10 * NS_PER_SEC },
+	{ "0", 0, 0 },
+	{ "1.5s", 0, 1500000000 },
+	{ "0.5ms", 0, 500000 },
+	{ "1.000000001h", 0, 3600 * NS_PER_SEC + 3600 },
+	{ "2h", 0, 7200 * NS_PER_SEC },
 	{ "9223372036", 0, INT64_C(9223372036000000000) },
-	{ "9223372037", -ERANGE, 0 }, { "99999999999999999999", -ERANGE, 0 },
-	{ "2562048h", -ERANGE, 0 }, { "", -EINVAL, 0 }, { "m", -EINVAL, 0 }, { "5x", -EINVAL, 0 },
-	{ "-5", -EINVAL, 0 }, { "5 m", -EINVAL, 0 }, { "1.", -EINVAL, 0 }, { ".5", -EINVAL, 0 },
-	{ "5ms ", -EINVAL, 0 }, { "1e3", -EINVAL, 0 }, { "5mm", -EINVAL, 0 },
+	{ "9223372037", -ERANGE, 0 },
+	{ "99999999999999999999", -ERANGE, 0 },
+	{ "2562048h", -ERANGE, 0 },
+	{ "", -EINVAL, 0 },
+	{ "m", -EINVAL, 0 },
+	{ "5x", -EINVAL, 0 },
+	{ "-5", -EINVAL, 0 },
+	{ "5 m", -EINVAL, 0 },
+	{ "1.", -EINVAL, 0 },
+	{ ".5", -EINVAL, 0 },
+	{ "5ms ", -EINVAL, 0 },
+	{ "1e3", -EINVAL, 0 },
+	{ "5mm", -EINVAL, 0 },
 };
 
 START_TEST(durations_are_read)

@@ -17,26 +17,35 @@
 
 static struct clock_anchor at(uint64_t boot_ns, int64_t offset_ns, uint64_t bound_ns)
 {
-	return (struct clock_anchor){ .boot_ns = boot_ns, .real_ns = (int64_t)(boot_ns + (uint64_t)offset_ns),
-		.offset_ns = offset_ns, .bound_ns = bound_ns, .source = CLOCK_PAIRED };
+	return (struct clock_anchor){ .boot_ns = boot_ns,
+				      .real_ns = (int64_t)(boot_ns + (uint64_t)offset_ns),
+				      .offset_ns = offset_ns,
+				      .bound_ns = bound_ns,
+				      .source = CLOCK_PAIRED };
 }
 
 /* --- one offset: the shape of the original --- */
 
-static const struct { const char *what; uint64_t boot; int64_t offset; int want; int64_t wall; } singles[] = {
-	{ "boot itself",		0, BORN, 0, BORN },
-	{ "one ns later",		1, BORN, 0, BORN + 1 },
-	{ "one day up",			86400ull * S, BORN, 0, BORN + 86400 * S },
-	{ "first ns of 2000",		0, 946684800 * S, 0, 946684800 * S },
-	{ "last ns of 1999",		0, 946684800 * S - 1, -ERANGE, 0 },
-	{ "2000 by uptime",		1, 946684800 * S - 1, 0, 946684800 * S },
-	{ "last ns of 2199",		S - 1, 7258118399 * S, 0, 7258118399 * S + S - 1 },
-	{ "first ns of 2200",		S, 7258118399 * S, -ERANGE, 0 },
-	{ "sum overflows",		INT64_MAX, INT64_MAX, -ERANGE, 0 },
-	{ "boot beyond int64",		1ull << 63, BORN, -ERANGE, 0 },
-	{ "largest boot",		UINT64_MAX, BORN, -ERANGE, 0 },
-	{ "negative offset",		BORN, -5, 0, BORN - 5 },
-	{ "most negative offset",	0, INT64_MIN, -ERANGE, 0 },
+static const struct {
+	const char *what;
+	uint64_t boot;
+	int64_t offset;
+	int want;
+	int64_t wall;
+} singles[] = {
+	{ "boot itself", 0, BORN, 0, BORN },
+	{ "one ns later", 1, BORN, 0, BORN + 1 },
+	{ "one day up", 86400ull * S, BORN, 0, BORN + 86400 * S },
+	{ "first ns of 2000", 0, 946684800 * S, 0, 946684800 * S },
+	{ "last ns of 1999", 0, 946684800 * S - 1, -ERANGE, 0 },
+	{ "2000 by uptime", 1, 946684800 * S - 1, 0, 946684800 * S },
+	{ "last ns of 2199", S - 1, 7258118399 * S, 0, 7258118399 * S + S - 1 },
+	{ "first ns of 2200", S, 7258118399 * S, -ERANGE, 0 },
+	{ "sum overflows", INT64_MAX, INT64_MAX, -ERANGE, 0 },
+	{ "boot beyond int64", 1ull << 63, BORN, -ERANGE, 0 },
+	{ "largest boot", UINT64_MAX, BORN, -ERANGE, 0 },
+	{ "negative offset", BORN, -5, 0, BORN - 5 },
+	{ "most negative offset", 0, INT64_MIN, -ERANGE, 0 },
 };
 START_TEST(one_offset_is_added_within_2000_and_2200)
 {
@@ -45,11 +54,13 @@ START_TEST(one_offset_is_added_within_2000_and_2200)
 	int got = clock_boot_to_wall(&a, singles[_i].boot, &wall);
 
 	ck_assert_msg(got == singles[_i].want, "%s: got %d", singles[_i].what, got);
-	ck_assert_msg(wall == singles[_i].wall, "%s: wall %lld", singles[_i].what, (long long)wall);
+	ck_assert_msg(wall == singles[_i].wall, "%s: wall %lld", singles[_i].what,
+		      (long long)wall);
 }
 END_TEST
 
-/* Monotone, additive, and exact there and back, over a walk of strides that no float could follow. */
+/* Monotone, additive, and exact there and back, over a walk of strides that no float
+ * could follow. */
 START_TEST(conversion_is_monotone_additive_and_exact)
 {
 	struct clock_anchor a = at(0, BORN + 123456789, 1);
@@ -84,34 +95,50 @@ static const struct step {
 	uint32_t epoch;		/* convert */
 	uint64_t error;		/* convert; feed: bound of the current epoch afterwards */
 } script[] = {
-	{ "nothing fed",		C, 5, 0, 0, false, -ENODATA, 0, 0, 0 },
-	{ "first",			F, 100 * S, BORN, 60, false, CLOCK_FIRST, 0, 0, 60 },
-	{ "at the anchor",		C, 100 * S, 0, 0, false, 0, BORN + 100 * S, 1, 60 },
-	{ "before the first anchor",	C, 7, 0, 0, false, 0, BORN + 7, 1, 60 },
-	{ "same offset, narrower",	F, 110 * S, BORN, 25, false, CLOCK_SAME, 0, 0, 25 },
-	{ "30 ns off, wider",		F, 120 * S, BORN + 30, 40, false, CLOCK_SAME, 0, 0, 25 },
-	{ "10 ns off, much narrower",	F, 130 * S, BORN + 10, 5, false, CLOCK_SAME, 0, 0, 15 },
-	{ "offset was kept",		C, 131 * S, 0, 0, false, 0, BORN + 131 * S, 1, 15 },
-	{ "exactly both bounds off",	F, 140 * S, BORN - 40, 25, false, CLOCK_SAME, 0, 0, 15 },
-	{ "1 ns beyond both bounds",	F, 150 * S, BORN - 41, 25, false, CLOCK_STEPPED, -41, 0, 25 },
-	{ "before that",		C, 150 * S - 1, 0, 0, false, 0, BORN + 150 * S - 1, 1, 15 },
-	{ "from there on",		C, 150 * S, 0, 0, false, 0, BORN - 41 + 150 * S, 2, 25 },
-	{ "an hour forward",		F, 200 * S, BORN + HOUR, 30, true, CLOCK_STEPPED, HOUR + 41, 0, 30 },
-	{ "drained late: old epoch",	C, 199 * S, 0, 0, false, 0, BORN - 41 + 199 * S, 2, 25 },
-	{ "an hour forward: after",	C, 201 * S, 0, 0, false, 0, BORN + HOUR + 201 * S, 3, 30 },
-	{ "two hours back",		F, 300 * S, BORN - HOUR, 30, true, CLOCK_STEPPED, -2 * HOUR, 0, 30 },
-	{ "wall goes back, boot not",	C, 300 * S, 0, 0, false, 0, BORN - HOUR + 300 * S, 4, 30 },
-	{ "an old reading is ignored",	F, 250 * S, BORN + HOUR, 1, true, CLOCK_SAME, 0, 0, 30 },
-	{ "still the newest epoch",	C, 301 * S, 0, 0, false, 0, BORN - HOUR + 301 * S, 4, 30 },
-	{ "told of a step of nothing",	F, 310 * S, BORN - HOUR, 30, true, CLOCK_STEPPED, 0, 0, 30 },
-	{ "a new epoch all the same",	C, 310 * S, 0, 0, false, 0, BORN - HOUR + 310 * S, 5, 30 },
-	{ "leap second",		F, 400 * S, BORN - HOUR - S, 30, false, CLOCK_STEPPED, -S, 0, 30 },
-	{ "absurd anchor",		F, 500 * S, INT64_MAX, 30, true, CLOCK_STEPPED,
-					INT64_MAX - (BORN - HOUR - S), 0, 30 },
-	{ "refused, not wrapped",	C, 500 * S, 0, 0, false, -ERANGE, 0, 0, 0 },
-	{ "back to sense",		F, 600 * S, BORN, 30, true, CLOCK_STEPPED, BORN - INT64_MAX, 0, 30 },
-	{ "older epochs unharmed",	C, 201 * S, 0, 0, false, 0, BORN + HOUR + 201 * S, 3, 30 },
-	{ "unbounded bound",		F, 601 * S, BORN + 5, UINT64_MAX, false, CLOCK_SAME, 0, 0, 30 },
+	{ "nothing fed", C, 5, 0, 0, false, -ENODATA, 0, 0, 0 },
+	{ "first", F, 100 * S, BORN, 60, false, CLOCK_FIRST, 0, 0, 60 },
+	{ "at the anchor", C, 100 * S, 0, 0, false, 0, BORN + 100 * S, 1, 60 },
+	{ "before the first anchor", C, 7, 0, 0, false, 0, BORN + 7, 1, 60 },
+	{ "same offset, narrower", F, 110 * S, BORN, 25, false, CLOCK_SAME, 0, 0, 25 },
+	{ "30 ns off, wider", F, 120 * S, BORN + 30, 40, false, CLOCK_SAME, 0, 0, 25 },
+	{ "10 ns off, much narrower", F, 130 * S, BORN + 10, 5, false, CLOCK_SAME, 0, 0,
+	  15 },
+	{ "offset was kept", C, 131 * S, 0, 0, false, 0, BORN + 131 * S, 1, 15 },
+	{ "exactly both bounds off", F, 140 * S, BORN - 40, 25, false, CLOCK_SAME, 0, 0,
+	  15 },
+	{ "1 ns beyond both bounds", F, 150 * S, BORN - 41, 25, false, CLOCK_STEPPED, -41,
+	  0, 25 },
+	{ "before that", C, 150 * S - 1, 0, 0, false, 0, BORN + 150 * S - 1, 1, 15 },
+	{ "from there on", C, 150 * S, 0, 0, false, 0, BORN - 41 + 150 * S, 2, 25 },
+	{ "an hour forward", F, 200 * S, BORN + HOUR, 30, true, CLOCK_STEPPED, HOUR + 41,
+	  0, 30 },
+	{ "drained late: old epoch", C, 199 * S, 0, 0, false, 0, BORN - 41 + 199 * S, 2,
+	  25 },
+	{ "an hour forward: after", C, 201 * S, 0, 0, false, 0, BORN + HOUR + 201 * S, 3,
+	  30 },
+	{ "two hours back", F, 300 * S, BORN - HOUR, 30, true, CLOCK_STEPPED, -2 * HOUR,
+	  0, 30 },
+	{ "wall goes back, boot not", C, 300 * S, 0, 0, false, 0, BORN - HOUR + 300 * S,
+	  4, 30 },
+	{ "an old reading is ignored", F, 250 * S, BORN + HOUR, 1, true, CLOCK_SAME, 0, 0,
+	  30 },
+	{ "still the newest epoch", C, 301 * S, 0, 0, false, 0, BORN - HOUR + 301 * S, 4,
+	  30 },
+	{ "told of a step of nothing", F, 310 * S, BORN - HOUR, 30, true, CLOCK_STEPPED,
+	  0, 0, 30 },
+	{ "a new epoch all the same", C, 310 * S, 0, 0, false, 0, BORN - HOUR + 310 * S,
+	  5, 30 },
+	{ "leap second", F, 400 * S, BORN - HOUR - S, 30, false, CLOCK_STEPPED, -S, 0,
+	  30 },
+	{ "absurd anchor", F, 500 * S, INT64_MAX, 30, true, CLOCK_STEPPED,
+	  INT64_MAX - (BORN - HOUR - S), 0, 30 },
+	{ "refused, not wrapped", C, 500 * S, 0, 0, false, -ERANGE, 0, 0, 0 },
+	{ "back to sense", F, 600 * S, BORN, 30, true, CLOCK_STEPPED, BORN - INT64_MAX, 0,
+	  30 },
+	{ "older epochs unharmed", C, 201 * S, 0, 0, false, 0, BORN + HOUR + 201 * S, 3,
+	  30 },
+	{ "unbounded bound", F, 601 * S, BORN + 5, UINT64_MAX, false, CLOCK_SAME, 0, 0,
+	  30 },
 };
 
 static void run_step(struct clock_converter *c, const struct step *s)
@@ -123,18 +150,22 @@ static void run_step(struct clock_converter *c, const struct step *s)
 
 	if (s->op == F) {
 		got = clock_converter_feed(c, &a, s->stepped, &step);
-		ck_assert_msg(got == s->want && step == s->value, "%s: got %d, step %lld", s->what, got,
-			      (long long)step);
-		ck_assert_msg(clock_current(c, NULL)->bound_ns == s->error, "%s: bound %llu", s->what,
+		ck_assert_msg(got == s->want && step == s->value, "%s: got %d, step %lld",
+			      s->what, got, (long long)step);
+		ck_assert_msg(clock_current(c, NULL)->bound_ns == s->error,
+			      "%s: bound %llu", s->what,
 			      (unsigned long long)clock_current(c, NULL)->bound_ns);
 		return;
 	}
 	got = clock_convert(c, s->boot, &stamp);
 	ck_assert_msg(got == s->want, "%s: got %d", s->what, got);
 	if (!got)
-		ck_assert_msg(stamp.wall_ns == s->value && stamp.epoch == s->epoch && stamp.error_ns == s->error &&
-			      stamp.boot_ns == s->boot, "%s: wall %lld epoch %u error %llu", s->what,
-			      (long long)stamp.wall_ns, stamp.epoch, (unsigned long long)stamp.error_ns);
+		ck_assert_msg(stamp.wall_ns == s->value && stamp.epoch == s->epoch &&
+				      stamp.error_ns == s->error &&
+				      stamp.boot_ns == s->boot,
+			      "%s: wall %lld epoch %u error %llu", s->what,
+			      (long long)stamp.wall_ns, stamp.epoch,
+			      (unsigned long long)stamp.error_ns);
 }
 
 START_TEST(epochs_follow_the_script)
@@ -159,14 +190,16 @@ START_TEST(the_oldest_epochs_are_forgotten_and_their_events_refused)
 	clock_converter_init(&c);
 	for (int i = 1; i <= 40; i++) {
 		a = at((uint64_t)(i * 10 * S), BORN + i * S, 30);
-		ck_assert_int_eq(clock_converter_feed(&c, &a, true, &step), i == 1 ? CLOCK_FIRST : CLOCK_STEPPED);
+		ck_assert_int_eq(clock_converter_feed(&c, &a, true, &step),
+				 i == 1 ? CLOCK_FIRST : CLOCK_STEPPED);
 		ck_assert_int_eq(step, i == 1 ? 0 : S);
 	}
 	ck_assert_ptr_nonnull(clock_current(&c, &epoch));
 	ck_assert_uint_eq(epoch, 40);
 	ck_assert_uint_eq(c.dropped, 40 - CLOCK_EPOCHS);
 	for (int i = 25; i <= 40; i++) {
-		ck_assert_int_eq(clock_convert(&c, (uint64_t)(i * 10 * S + 1), &stamp), 0);
+		ck_assert_int_eq(clock_convert(&c, (uint64_t)(i * 10 * S + 1), &stamp),
+				 0);
 		ck_assert_uint_eq(stamp.epoch, (uint32_t)i);
 		ck_assert_int_eq(stamp.wall_ns, BORN + i * S + i * 10 * S + 1);
 	}
@@ -177,7 +210,8 @@ END_TEST
 
 START_TEST(a_better_source_begins_an_epoch_and_a_worse_one_does_not)
 {
-	struct clock_anchor btime = at(10 * S, BORN + S / 2, CLOCK_BTIME_BOUND_NS), paired = at(20 * S, BORN, 30);
+	struct clock_anchor btime = at(10 * S, BORN + S / 2, CLOCK_BTIME_BOUND_NS),
+			    paired = at(20 * S, BORN, 30);
 	struct clock_anchor guess = at(30 * S, BORN + HOUR / 2, CLOCK_ESTIMATE_NS);
 	struct clock_converter c;
 	struct clock_stamp stamp;
@@ -201,7 +235,8 @@ END_TEST
 /* Suspend moves BOOTTIME against MONOTONIC, and not against REALTIME: no step, no lag. */
 START_TEST(suspend_is_seen_and_changes_no_wall_time)
 {
-	struct clock_anchor before = at(1000 * S, BORN, 30), after = at(5000 * S, BORN, 30);
+	struct clock_anchor before = at(1000 * S, BORN, 30),
+			    after = at(5000 * S, BORN, 30);
 	struct clock_converter c;
 	struct clock_stamp stamp;
 	int64_t step;
@@ -273,8 +308,12 @@ START_TEST(the_narrowest_bracket_is_kept)
 {
 	/* Widths 900, 100, 41, -5 (a step back in between), 300. */
 	static const int64_t steps[] = { 0, 900, 0, 100, 0, 41, 0, -5, 0, 300 };
-	struct fake f = { .real = BORN, .boot = 77 * S, .monotonic = 70 * S, .real_steps = steps };
-	struct clock_reader r = { .gettime = fake_gettime, .arg = &f, .resolution_ns = 1 };
+	struct fake f = {
+		.real = BORN, .boot = 77 * S, .monotonic = 70 * S, .real_steps = steps
+	};
+	struct clock_reader r = { .gettime = fake_gettime,
+				  .arg = &f,
+				  .resolution_ns = 1 };
 	struct clock_anchor a;
 
 	ck_assert_int_eq(clock_take_anchor_from(&r, &a), 0);
@@ -291,7 +330,9 @@ END_TEST
 START_TEST(a_bracket_of_nothing_has_the_resolution_as_bound)
 {
 	struct fake f = { .real = BORN, .boot = S };
-	struct clock_reader r = { .gettime = fake_gettime, .arg = &f, .resolution_ns = 4000000 };
+	struct clock_reader r = { .gettime = fake_gettime,
+				  .arg = &f,
+				  .resolution_ns = 4000000 };
 	struct clock_anchor a;
 
 	ck_assert_int_eq(clock_take_anchor_from(&r, &a), 0);
@@ -323,7 +364,8 @@ START_TEST(without_paired_clocks_btime_stands_in)
 		.timens_boot_ns = 100000 * S, .resolution_ns = 1 };
 	struct clock_anchor a;
 
-	r.proc_stat = stat_file("cpu 1 2 3\nintr 9 0 0\nctxt 12\nbtime 1699900000\nprocesses 4\n");
+	r.proc_stat = stat_file(
+		"cpu 1 2 3\nintr 9 0 0\nctxt 12\nbtime 1699900000\nprocesses 4\n");
 	ck_assert_int_eq(clock_take_anchor_from(&r, &a), 0);
 	ck_assert_int_eq(a.source, CLOCK_BTIME);
 	/* In the namespace btime is earlier by what BOOTTIME is later. */
@@ -343,7 +385,9 @@ END_TEST
 START_TEST(a_stat_file_that_is_not_procs_is_not_believed)
 {
 	struct fake f = { .real = BORN, .monotonic = 50 * S, .fail_boot = ENOSYS };
-	struct clock_reader r = { .gettime = fake_gettime, .arg = &f, .resolution_ns = 1 };
+	struct clock_reader r = { .gettime = fake_gettime,
+				  .arg = &f,
+				  .resolution_ns = 1 };
 	struct clock_anchor a;
 
 	r.proc_stat = stat_file("btime 1\n");
@@ -353,16 +397,41 @@ START_TEST(a_stat_file_that_is_not_procs_is_not_believed)
 }
 END_TEST
 
-static const struct { const char *what; struct fake f; int want; uint64_t boot; int64_t offset; } guesses[] = {
-	{ "no boot clock", { .real = BORN, .monotonic = 50 * S, .fail_boot = ENOSYS }, 0, 0, BORN - 50 * S },
-	{ "wall clock only", { .real = BORN, .fail_boot = ENOSYS, .fail_monotonic = EPERM }, 0, 0, BORN - HOUR },
-	{ "coarse wall clock", { .real = BORN, .boot = 9 * S, .fail_real = EPERM }, 0, 9 * S, BORN - 9 * S },
-	{ "no wall clock", { .boot = 9 * S, .fail_real = EPERM, .fail_coarse = EPERM }, -ENODATA, 0, 0 },
+static const struct {
+	const char *what;
+	struct fake f;
+	int want;
+	uint64_t boot;
+	int64_t offset;
+} guesses[] = {
+	{ "no boot clock",
+	  { .real = BORN, .monotonic = 50 * S, .fail_boot = ENOSYS },
+	  0,
+	  0,
+	  BORN - 50 * S },
+	{ "wall clock only",
+	  { .real = BORN, .fail_boot = ENOSYS, .fail_monotonic = EPERM },
+	  0,
+	  0,
+	  BORN - HOUR },
+	{ "coarse wall clock",
+	  { .real = BORN, .boot = 9 * S, .fail_real = EPERM },
+	  0,
+	  9 * S,
+	  BORN - 9 * S },
+	{ "no wall clock",
+	  { .boot = 9 * S, .fail_real = EPERM, .fail_coarse = EPERM },
+	  -ENODATA,
+	  0,
+	  0 },
 };
 START_TEST(the_last_resort_is_an_estimate_with_an_hours_bound)
 {
 	struct fake f = guesses[_i].f;
-	struct clock_reader r = { .gettime = fake_gettime, .arg = &f, .resolution_ns = 1, .proc_stat = "/nowhere" };
+	struct clock_reader r = { .gettime = fake_gettime,
+				  .arg = &f,
+				  .resolution_ns = 1,
+				  .proc_stat = "/nowhere" };
 	struct clock_anchor a = { 0 };
 	int got = clock_take_anchor_from(&r, &a);
 
@@ -377,11 +446,18 @@ START_TEST(the_last_resort_is_an_estimate_with_an_hours_bound)
 }
 END_TEST
 
-static const struct { const char *text; int want; int64_t seconds; } btimes[] = {
-	{ "btime 5\n", 0, 5 }, { "cpu\nbtime 1700000000", 0, 1700000000 }, { "", -ENODATA, 0 },
-	{ "xbtime 5\n", -ENODATA, 0 }, { "btime\n", -ENODATA, 0 }, { "btime x\n", -ENODATA, 0 },
-	{ "btime -5\n", -ENODATA, 0 }, { "btime 99999999999999999999\n", -ENODATA, 0 },
-	{ "btime 9223372036\n", -ENODATA, 0 }, { "btime 5x\n", -ENODATA, 0 },
+static const struct { const char *text; int want; int64_t seconds;
+} btimes[] = {
+	{ "btime 5\n", 0, 5 },
+	{ "cpu\nbtime 1700000000", 0, 1700000000 },
+	{ "", -ENODATA, 0 },
+	{ "xbtime 5\n", -ENODATA, 0 },
+	{ "btime\n", -ENODATA, 0 },
+	{ "btime x\n", -ENODATA, 0 },
+	{ "btime -5\n", -ENODATA, 0 },
+	{ "btime 99999999999999999999\n", -ENODATA, 0 },
+	{ "btime 9223372036\n", -ENODATA, 0 },
+	{ "btime 5x\n", -ENODATA, 0 },
 };
 START_TEST(btime_lines)
 {
@@ -392,17 +468,23 @@ START_TEST(btime_lines)
 }
 END_TEST
 
-static const struct { const char *text; int want; int64_t monotonic, boot; } timens[] = {
-	{ "monotonic           0         0\nboottime       100000         0\n", 0, 0, 100000 * S },
+static const struct { const char *text; int want; int64_t monotonic, boot;
+} timens[] = {
+	{ "monotonic           0         0\nboottime       100000         0\n", 0, 0,
+	  100000 * S },
 	{ "monotonic  -5 999999999\nboottime  -5 1\n", 0, -4 * S - 1, -5 * S + 1 },
-	{ "1 7 0\n7 8 0\n", 0, 7 * S, 8 * S }, { "", 0, 0, 0 }, { "boottime 1\n", -EINVAL, 0, 0 },
-	{ "boottime 99999999999 0\n", -EINVAL, 0, 0 }, { "boottime 1 1000000000\n", -EINVAL, 0, 0 },
+	{ "1 7 0\n7 8 0\n", 0, 7 * S, 8 * S },
+	{ "", 0, 0, 0 },
+	{ "boottime 1\n", -EINVAL, 0, 0 },
+	{ "boottime 99999999999 0\n", -EINVAL, 0, 0 },
+	{ "boottime 1 1000000000\n", -EINVAL, 0, 0 },
 };
 START_TEST(timens_offsets)
 {
 	int64_t monotonic, boot;
 
-	ck_assert_int_eq(clock_parse_timens(timens[_i].text, &monotonic, &boot), timens[_i].want);
+	ck_assert_int_eq(clock_parse_timens(timens[_i].text, &monotonic, &boot),
+			 timens[_i].want);
 	ck_assert_int_eq(boot, timens[_i].boot);
 	ck_assert_int_eq(monotonic, timens[_i].monotonic);
 }
@@ -410,7 +492,8 @@ END_TEST
 
 /* --- the real clocks --- */
 
-/* Wall time by conversion lies inside REALTIME read before and after it, but for the stated error. */
+/* Wall time by conversion lies inside REALTIME read before and after it, but for the
+ * stated error. */
 START_TEST(wall_error_is_within_a_microsecond)
 {
 	int64_t before, after, step, worst = 0, off;
@@ -439,7 +522,8 @@ START_TEST(wall_error_is_within_a_microsecond)
 }
 END_TEST
 
-/* A quiet clock must not be taken for a stepping one: each false step is a record that readers see. */
+/* A quiet clock must not be taken for a stepping one: each false step is a record that
+ * readers see. */
 START_TEST(resync_of_a_quiet_clock_is_no_step)
 {
 	struct clock_converter c;
@@ -453,7 +537,8 @@ START_TEST(resync_of_a_quiet_clock_is_no_step)
 		steps += clock_converter_feed(&c, &a, false, &step) == CLOCK_STEPPED;
 	}
 	ck_assert_int_eq(steps, 0);
-	printf("bound after 2000 readings: %llu ns\n", (unsigned long long)clock_current(&c, NULL)->bound_ns);
+	printf("bound after 2000 readings: %llu ns\n",
+	       (unsigned long long)clock_current(&c, NULL)->bound_ns);
 }
 END_TEST
 
@@ -472,11 +557,13 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("clock");
-	TCase *pure = tcase_create("convert"), *taker = tcase_create("anchor"), *real = tcase_create("real");
+	TCase *pure = tcase_create("convert"), *taker = tcase_create("anchor"),
+	      *real = tcase_create("real");
 	SRunner *sr = srunner_create(s);
 	int failed;
 
-	tcase_add_loop_test(pure, one_offset_is_added_within_2000_and_2200, 0, N(singles));
+	tcase_add_loop_test(pure, one_offset_is_added_within_2000_and_2200, 0,
+			    N(singles));
 	tcase_add_test(pure, conversion_is_monotone_additive_and_exact);
 	tcase_add_test(pure, epochs_follow_the_script);
 	tcase_add_test(pure, the_oldest_epochs_are_forgotten_and_their_events_refused);
@@ -487,7 +574,8 @@ int main(void)
 	tcase_add_test(taker, the_time_namespace_is_subtracted);
 	tcase_add_test(taker, without_paired_clocks_btime_stands_in);
 	tcase_add_test(taker, a_stat_file_that_is_not_procs_is_not_believed);
-	tcase_add_loop_test(taker, the_last_resort_is_an_estimate_with_an_hours_bound, 0, N(guesses));
+	tcase_add_loop_test(taker, the_last_resort_is_an_estimate_with_an_hours_bound, 0,
+			    N(guesses));
 	tcase_add_loop_test(taker, btime_lines, 0, N(btimes));
 	tcase_add_loop_test(taker, timens_offsets, 0, N(timens));
 	tcase_add_test(real, wall_error_is_within_a_microsecond);

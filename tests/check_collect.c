@@ -95,9 +95,9 @@ START_TEST(event_of_any_other_size_is_refused)
 
 	for (uint32_t size = 0; size < right + 64; size++) {
 		h->size = size;
-		ck_assert_msg((event_check(h, sizeof(space), &out) == 0) == (size == right),
-			      "%s of %u bytes",
-			      event_type_name(types[_i]), size);
+		ck_assert_msg((event_check(h, sizeof(space), &out) == 0) ==
+				      (size == right),
+			      "%s of %u bytes", event_type_name(types[_i]), size);
 	}
 	h->size = right;
 	for (uint32_t n = 0; n < right; n++)
@@ -111,27 +111,34 @@ END_TEST
 
 #define AT(type, member, width) offsetof(struct type, member), width
 
-static const struct { const char *what; uint32_t type; size_t at; int width; uint64_t value; } damages[] = {
-	{ "kernel frames beyond size",	EV_SAMPLE, AT(ev_sample, kernel_frames, 2), 3 },
-	{ "kernel frames beyond 127",	EV_SAMPLE, AT(ev_sample, kernel_frames, 2), 0xffff },
+static const struct {
+	const char *what;
+	uint32_t type;
+	size_t at;
+	int width;
+	uint64_t value;
+} damages[] = {
+	{ "kernel frames beyond size", EV_SAMPLE, AT(ev_sample, kernel_frames, 2), 3 },
+	{ "kernel frames beyond 127", EV_SAMPLE, AT(ev_sample, kernel_frames, 2),
+	  0xffff },
 	{ "user frames fewer than size", EV_SAMPLE, AT(ev_sample, user_frames, 2), 2 },
-	{ "user frames beyond 127",	EV_SAMPLE, AT(ev_sample, user_frames, 2), 128 },
-	{ "context beyond size",	EV_SAMPLE, AT(ev_sample, context_bytes, 2), 17 },
-	{ "unknown verdict",		EV_SAMPLE, AT(ev_sample, user_end, 1), 7 },
-	{ "filename beyond size",	EV_EXEC, AT(ev_exec, filename_len, 4), 16 },
-	{ "filename of 4 GiB",		EV_EXEC, AT(ev_exec, filename_len, 4), 0xffffffff },
-	{ "filename shorter than size",	EV_EXEC, AT(ev_exec, filename_len, 4), 7 },
-	{ "filename longer than said",	EV_EXEC, AT(ev_exec, filename[8], 1), 'x' },
-	{ "NUL in filename",		EV_EXEC, AT(ev_exec, filename[3], 1), 0 },
-	{ "exit code",			EV_EXIT, AT(ev_exit, exit_code, 4), 256 },
-	{ "exit signal",		EV_EXIT, AT(ev_exit, exit_signal, 4), 128 },
-	{ "build id of 21 bytes",	EV_MMAP, AT(ev_mmap, build_id_len, 4), 21 },
-	{ "path beyond size",		EV_MMAP, AT(ev_mmap, path_len, 4), 8 },
-	{ "path not terminated",	EV_MMAP, AT(ev_mmap, path[4], 1), 'x' },
-	{ "mapping that wraps",		EV_MMAP, AT(ev_mmap, len, 8), UINT64_MAX },
-	{ "symbol name beyond size",	EV_KSYMBOL, AT(ev_ksymbol, name_len, 4), 8 },
-	{ "type 0",			EV_FORK, AT(ev_head, type, 4), 0 },
-	{ "type 19",			EV_FORK, AT(ev_head, type, 4), 19 },
+	{ "user frames beyond 127", EV_SAMPLE, AT(ev_sample, user_frames, 2), 128 },
+	{ "context beyond size", EV_SAMPLE, AT(ev_sample, context_bytes, 2), 17 },
+	{ "unknown verdict", EV_SAMPLE, AT(ev_sample, user_end, 1), 7 },
+	{ "filename beyond size", EV_EXEC, AT(ev_exec, filename_len, 4), 16 },
+	{ "filename of 4 GiB", EV_EXEC, AT(ev_exec, filename_len, 4), 0xffffffff },
+	{ "filename shorter than size", EV_EXEC, AT(ev_exec, filename_len, 4), 7 },
+	{ "filename longer than said", EV_EXEC, AT(ev_exec, filename[8], 1), 'x' },
+	{ "NUL in filename", EV_EXEC, AT(ev_exec, filename[3], 1), 0 },
+	{ "exit code", EV_EXIT, AT(ev_exit, exit_code, 4), 256 },
+	{ "exit signal", EV_EXIT, AT(ev_exit, exit_signal, 4), 128 },
+	{ "build id of 21 bytes", EV_MMAP, AT(ev_mmap, build_id_len, 4), 21 },
+	{ "path beyond size", EV_MMAP, AT(ev_mmap, path_len, 4), 8 },
+	{ "path not terminated", EV_MMAP, AT(ev_mmap, path[4], 1), 'x' },
+	{ "mapping that wraps", EV_MMAP, AT(ev_mmap, len, 8), UINT64_MAX },
+	{ "symbol name beyond size", EV_KSYMBOL, AT(ev_ksymbol, name_len, 4), 8 },
+	{ "type 0", EV_FORK, AT(ev_head, type, 4), 0 },
+	{ "type 19", EV_FORK, AT(ev_head, type, 4), 19 },
 };
 
 START_TEST(damaged_event_is_refused)
@@ -143,7 +150,8 @@ START_TEST(damaged_event_is_refused)
 		((struct ev_mmap *)h)->addr = 4096;
 	ck_assert_int_eq(event_check(h, h->size, &out), 0);
 	memcpy((char *)h + damages[_i].at, &damages[_i].value, (size_t)damages[_i].width);
-	ck_assert_msg(event_check(h, sizeof(space), &out) == -EBADMSG, "%s", damages[_i].what);
+	ck_assert_msg(event_check(h, sizeof(space), &out) == -EBADMSG, "%s",
+		      damages[_i].what);
 }
 END_TEST
 
@@ -168,27 +176,32 @@ END_TEST
 
 /* --- CPU masks --- */
 
-static const struct { const char *text; int want; unsigned count, end; uint64_t first; } masks[] = {
-	{ "0",			0, 1, 1, 1 },
-	{ "0-1\n",		0, 2, 2, 3 },
-	{ "0,3-7",		0, 6, 8, 0xf9 },
-	{ "0,3-7\n",		0, 6, 8, 0xf9 },
-	{ "2,4,63-64",		0, 4, 65, 1ULL << 63 | 0x14 },
-	{ "",			0, 0, 0, 0 },
-	{ "\n",			0, 0, 0, 0 },
-	{ "8191",		0, 1, 8192, 0 },
-	{ "8192",		-ERANGE, 0, 0, 0 },
-	{ "0-99999999999999",	-ERANGE, 0, 0, 0 },
-	{ "3-1",		-EINVAL, 0, 0, 0 },
-	{ "3,1",		-EINVAL, 0, 0, 0 },
-	{ "1,1",		-EINVAL, 0, 0, 0 },
-	{ "0,",			-EINVAL, 0, 0, 0 },
-	{ ",0",			-EINVAL, 0, 0, 0 },
-	{ "0-",			-EINVAL, 0, 0, 0 },
-	{ "-3",			-EINVAL, 0, 0, 0 },
-	{ "0 1",		-EINVAL, 0, 0, 0 },
-	{ "0x1",		-EINVAL, 0, 0, 0 },
-	{ "0-1\n\n",		-EINVAL, 0, 0, 0 },
+static const struct {
+	const char *text;
+	int want;
+	unsigned count, end;
+	uint64_t first;
+} masks[] = {
+	{ "0", 0, 1, 1, 1 },
+	{ "0-1\n", 0, 2, 2, 3 },
+	{ "0,3-7", 0, 6, 8, 0xf9 },
+	{ "0,3-7\n", 0, 6, 8, 0xf9 },
+	{ "2,4,63-64", 0, 4, 65, 1ULL << 63 | 0x14 },
+	{ "", 0, 0, 0, 0 },
+	{ "\n", 0, 0, 0, 0 },
+	{ "8191", 0, 1, 8192, 0 },
+	{ "8192", -ERANGE, 0, 0, 0 },
+	{ "0-99999999999999", -ERANGE, 0, 0, 0 },
+	{ "3-1", -EINVAL, 0, 0, 0 },
+	{ "3,1", -EINVAL, 0, 0, 0 },
+	{ "1,1", -EINVAL, 0, 0, 0 },
+	{ "0,", -EINVAL, 0, 0, 0 },
+	{ ",0", -EINVAL, 0, 0, 0 },
+	{ "0-", -EINVAL, 0, 0, 0 },
+	{ "-3", -EINVAL, 0, 0, 0 },
+	{ "0 1", -EINVAL, 0, 0, 0 },
+	{ "0x1", -EINVAL, 0, 0, 0 },
+	{ "0-1\n\n", -EINVAL, 0, 0, 0 },
 };
 
 START_TEST(cpu_mask_is_read_as_the_kernel_writes_it)
@@ -340,10 +353,12 @@ START_TEST(held_events_survive_the_move_to_the_front)
 
 		batch_begin(&batch);
 		for (uint32_t i = 0; i < 20; i++)	/* newest first: addresses run against time */
-			ck_assert(add(now + (20 - i) * 20000, (uint32_t)round * 100 + 20 - i));
+			ck_assert(add(now + (20 - i) * 20000,
+				      (uint32_t)round * 100 + 20 - i));
 		batch_finish(&batch);
 		for (size_t i = 1; i < batch.given; i++) {
-			ck_assert_uint_lt(batch.events[i - 1]->boot_ns, batch.events[i]->boot_ns);
+			ck_assert_uint_lt(batch.events[i - 1]->boot_ns,
+					  batch.events[i]->boot_ns);
 			ck_assert_uint_lt(batch.events[i - 1]->tid, batch.events[i]->tid);
 		}
 		if (round)
@@ -389,7 +404,10 @@ static void ring_up(void)
 				 MAP_FAILED);
 	close(fd);
 	positions[0] = positions[1] = 0;
-	ring = (struct bpf_ring){ .consumer = &positions[0], .producer = &positions[1], .data = p, .size = RING };
+	ring = (struct bpf_ring){ .consumer = &positions[0],
+				  .producer = &positions[1],
+				  .data = p,
+				  .size = RING };
 }
 
 static void ring_put(uint32_t head, uint8_t fill)
@@ -442,21 +460,22 @@ START_TEST(ring_record_is_contiguous_where_it_wraps)
 }
 END_TEST
 
-static const struct { unsigned frequency, ncpu; bool low_latency; size_t asked, want; } sizes[] = {
-	{ 19, 2, false, 0, 256 << 10 },
-	{ 999, 2, false, 0, 512 << 10 },
-	{ 4000, 2, false, 0, 2 << 20 },
-	{ 10000, 2, false, 0, 8 << 20 },
-	{ 4000, 2, true, 0, 256 << 10 },
-	{ 999, 64, false, 0, 16 << 20 },
-	{ 10000, 512, false, 0, 64 << 20 },	/* the cap */
-	{ 99, 2, false, 4096, 4096 },
-	{ 99, 2, false, 5000, 8192 },
+static const struct {
+	unsigned frequency, ncpu;
+	bool low_latency;
+	size_t asked, want;
+} sizes[] = {
+	{ 19, 2, false, 0, 256 << 10 },	    { 999, 2, false, 0, 512 << 10 },
+	{ 4000, 2, false, 0, 2 << 20 },	    { 10000, 2, false, 0, 8 << 20 },
+	{ 4000, 2, true, 0, 256 << 10 },    { 999, 64, false, 0, 16 << 20 },
+	{ 10000, 512, false, 0, 64 << 20 }, /* the cap */
+	{ 99, 2, false, 4096, 4096 },	    { 99, 2, false, 5000, 8192 },
 };
 
 START_TEST(ring_holds_two_intervals_of_the_largest_sample)
 {
-	struct collect_options opt = { .frequency = sizes[_i].frequency, .low_latency = sizes[_i].low_latency,
+	struct collect_options opt = { .frequency = sizes[_i].frequency,
+				       .low_latency = sizes[_i].low_latency,
 				       .ring_bytes = sizes[_i].asked };
 
 	ck_assert_uint_eq(bpf_ring_bytes(&opt, sizes[_i].ncpu), sizes[_i].want);
@@ -497,8 +516,10 @@ static TCase *tcase_door(void)
 
 	tcase_add_loop_test(tc, whole_event_passes_the_door, 0, N_TYPES);
 	tcase_add_loop_test(tc, event_of_any_other_size_is_refused, 0, N_TYPES);
-	tcase_add_loop_test(tc, damaged_event_is_refused, 0, sizeof(damages) / sizeof(damages[0]));
-	tcase_add_loop_test(tc, comm_without_nul_is_refused, 0, sizeof(comms) / sizeof(comms[0]));
+	tcase_add_loop_test(tc, damaged_event_is_refused, 0,
+			    sizeof(damages) / sizeof(damages[0]));
+	tcase_add_loop_test(tc, comm_without_nul_is_refused, 0,
+			    sizeof(comms) / sizeof(comms[0]));
 	return tc;
 }
 

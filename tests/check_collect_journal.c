@@ -23,7 +23,11 @@ static char path[] = "check_collect_journal.XXXXXX";
 static char why[COLLECT_WHY_MAX];
 
 static const struct journal_facts facts = {
-	.frequency = 999, .ncpu = 2, .stack_depth = 127, .scope = EV_SCOPE_PIDNS, .scope_text = "host",
+	.frequency = 999,
+	.ncpu = 2,
+	.stack_depth = 127,
+	.scope = EV_SCOPE_PIDNS,
+	.scope_text = "host",
 	.node = "node-7",
 };
 
@@ -149,14 +153,20 @@ START_TEST(file_cut_inside_its_header_is_refused)
 }
 END_TEST
 
-static const struct { const char *what; off_t at; uint32_t value; int want; const char *why; } headers[] = {
-	{ "magic",		0, 0x41414141, -EBADMSG, "not a ringsided" },
-	{ "newer version",	8, 2, -EPROTONOSUPPORT, "version 2" },
-	{ "other byte order",	12, 0x04030201, -EBADMSG, "byte order" },
-	{ "no text",		32, 0, -EBADMSG, "damaged" },
-	{ "text too long",	32, 9000, -EBADMSG, "damaged" },
-	{ "one string only",	32, 5, -EBADMSG, "damaged" },
-	{ "text not ended",	32, 11, -EBADMSG, "damaged" },
+static const struct {
+	const char *what;
+	off_t at;
+	uint32_t value;
+	int want;
+	const char *why;
+} headers[] = {
+	{ "magic", 0, 0x41414141, -EBADMSG, "not a ringsided" },
+	{ "newer version", 8, 2, -EPROTONOSUPPORT, "version 2" },
+	{ "other byte order", 12, 0x04030201, -EBADMSG, "byte order" },
+	{ "no text", 32, 0, -EBADMSG, "damaged" },
+	{ "text too long", 32, 9000, -EBADMSG, "damaged" },
+	{ "one string only", 32, 5, -EBADMSG, "damaged" },
+	{ "text not ended", 32, 11, -EBADMSG, "damaged" },
 };
 
 START_TEST(damaged_header_is_refused_by_name)
@@ -169,7 +179,8 @@ START_TEST(damaged_header_is_refused_by_name)
 	poke(headers[_i].at, headers[_i].value);
 	got = journal_open(&j, path, why, sizeof(why));
 	ck_assert_msg(got == headers[_i].want, "%s: %d", headers[_i].what, got);
-	ck_assert_msg(strstr(why, headers[_i].why) != NULL, "%s: %s", headers[_i].what, why);
+	ck_assert_msg(strstr(why, headers[_i].why) != NULL, "%s: %s", headers[_i].what,
+		      why);
 }
 END_TEST
 
@@ -234,8 +245,9 @@ START_TEST(entry_beyond_the_limit_is_not_written)
 {
 	struct journal *j = create();
 
-	ck_assert_int_eq(journal_append2(j, JOURNAL_NAMES, "a", JOURNAL_ENTRY_MAX, "b", 1),
-			 -EMSGSIZE);
+	ck_assert_int_eq(
+		journal_append2(j, JOURNAL_NAMES, "a", JOURNAL_ENTRY_MAX, "b", 1),
+		-EMSGSIZE);
 	ck_assert_int_eq(journal_append(j, JOURNAL_NAMES, "a", 1), 0);
 	ck_assert_int_eq(journal_close(j), 0);
 	ck_assert_int_eq(journal_close(NULL), 0);
@@ -250,12 +262,15 @@ static void entry(void *arg, uint32_t type, const void *data, size_t len)
 {
 	(void)data;
 	ck_assert_ptr_eq(arg, story);
-	snprintf(story + strlen(story), sizeof(story) - strlen(story), "%u:%zu ", type, len);
+	snprintf(story + strlen(story), sizeof(story) - strlen(story), "%u:%zu ", type,
+		 len);
 }
 
 static void put_exit(struct journal *j, uint64_t boot_ns)
 {
-	struct ev_exit e = { .head = { .type = EV_EXIT, .size = sizeof(e), .boot_ns = boot_ns } };
+	struct ev_exit e = {
+		.head = { .type = EV_EXIT, .size = sizeof(e), .boot_ns = boot_ns }
+	};
 
 	ck_assert_int_eq(journal_append(j, JOURNAL_EVENT, &e, sizeof(e)), 0);
 }
@@ -269,7 +284,9 @@ static void put_drain(struct journal *j, uint32_t count)
 
 static void write_story(void)
 {
-	struct collect_stats st = { .samples = 41, .kernel_ring_full = 1, .malformed = 2 };
+	struct collect_stats st = { .samples = 41,
+				    .kernel_ring_full = 1,
+				    .malformed = 2 };
 	struct journal *j = create();
 
 	journal_append(j, JOURNAL_ANCHOR, "first", 5);
@@ -341,7 +358,8 @@ START_TEST(replay_leaves_no_descriptor_behind)
 	write_story();
 	ck_assert_int_eq(collect_open_replay(&c, path, &opt, why, sizeof(why)), 0);
 	collect_close(c);
-	ck_assert_int_lt(collect_open_replay(&c, "/nonexistent", &opt, why, sizeof(why)), 0);
+	ck_assert_int_lt(collect_open_replay(&c, "/nonexistent", &opt, why, sizeof(why)),
+			 0);
 	ck_assert_ptr_nonnull(strstr(why, "/nonexistent"));
 	collect_close(NULL);
 	ck_assert_int_eq(open_fds(), before);

@@ -20,8 +20,8 @@ static struct batch batch;
 static uint64_t bytes[64];
 
 /*
- * `sh` becomes /usr/bin/dash: FORK, COMM of an exec, three MMAP2 (two by build id, the vdso
- * without).
+ * `sh` becomes /usr/bin/dash: FORK, COMM of an exec, three MMAP2 (two by build id, the
+ * vdso without).
  */
 static const char rec_fork[] =
 	"0700000000003800fa750000f8750000fa750000f87500008fe29fdb9d010000f8750000f87500007ae09fdb9d010000"
@@ -151,9 +151,19 @@ END_TEST
 
 START_TEST(kernel_symbol_comes_and_goes)
 {
-	struct { uint64_t head, addr; uint32_t len; uint16_t type, flags; char name[16]; uint64_t trailer[3]; } r = {
-		.head = PERF_RECORD_KSYMBOL | (uint64_t)64 << 48, .addr = 0xffffffffc0001000, .len = 0x70,
-		.flags = 1, .name = "bpf_prog_abc", .trailer = { 0, 77, 1 },
+	struct {
+		uint64_t head, addr;
+		uint32_t len;
+		uint16_t type, flags;
+		char name[16];
+		uint64_t trailer[3];
+	} r = {
+		.head = PERF_RECORD_KSYMBOL | (uint64_t)64 << 48,
+		.addr = 0xffffffffc0001000,
+		.len = 0x70,
+		.flags = 1,
+		.name = "bpf_prog_abc",
+		.trailer = { 0, 77, 1 },
 	};
 	const struct ev_ksymbol *e;
 	const struct ev_head *out;
@@ -224,8 +234,8 @@ static struct perf_event_mmap_page *page;
 static void ring_up(void)
 {
 	up();
-	side.base = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + DATA, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	side.base = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + DATA,
+			 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	side.size = DATA;
 	page = (struct perf_event_mmap_page *)side.base;
 }
@@ -285,7 +295,8 @@ END_TEST
 
 START_TEST(ring_without_sense_is_skipped_and_counted)
 {
-	uint64_t zero = 0, odd = (uint64_t)13 << 48 | PERF_RECORD_COMM, huge = (uint64_t)65528 << 48;
+	uint64_t zero = 0, odd = (uint64_t)13 << 48 | PERF_RECORD_COMM,
+		 huge = (uint64_t)65528 << 48;
 
 	ring_put(&zero, 8);
 	ck_assert(!look_and_drain());

@@ -9,7 +9,8 @@
 
 #include "sidecar/symbols/demangle.h"
 
-static const struct { const char *raw, *want; enum demangled how; } cases[] = {
+static const struct { const char *raw, *want; enum demangled how;
+} cases[] = {
 	{ "main", NULL, DEMANGLED_NOT },
 	{ "", NULL, DEMANGLED_NOT },
 	{ "_", NULL, DEMANGLED_NOT },
@@ -19,18 +20,24 @@ static const struct { const char *raw, *want; enum demangled how; } cases[] = {
 	{ "__Z3foov", NULL, DEMANGLED_NOT },
 	{ "_Z3foov", "foo()", DEMANGLED_CXX },
 	{ "_ZN3foo3barEi", "foo::bar(int)", DEMANGLED_CXX },
-	{ "_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)",
+	{ "_ZNSt6vectorIiSaIiEE9push_backERKi",
+	  "std::vector<int, std::allocator<int> >::push_back(int const&)",
 	  DEMANGLED_CXX },
 	{ "_ZN4shop4CartC2Ev", "shop::Cart::Cart()", DEMANGLED_CXX },
 	{ "_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]", DEMANGLED_CXX },
-	{ "_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]", DEMANGLED_CXX },
-	{ "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const", DEMANGLED_CXX },
-	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad", DEMANGLED_RUST },
+	{ "_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]",
+	  DEMANGLED_CXX },
+	{ "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const",
+	  DEMANGLED_CXX },
+	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad",
+	  DEMANGLED_RUST },
 	{ "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
 	  "<Test + 'static as foo::Bar<Test>>::bar", DEMANGLED_RUST },
 	{ "_RNvCs1234_7mycrate3foo", "mycrate::foo", DEMANGLED_RUST },
 	{ "_RNvNtCs1234_7mycrate4util3foo", "mycrate::util::foo", DEMANGLED_RUST },
-	{ "_ZN3fo\xc3\xb6" "3barEi", NULL, DEMANGLED_NOT },
+	{ "_ZN3fo\xc3\xb6"
+	  "3barEi",
+	  NULL, DEMANGLED_NOT },
 	{ "_ZN3foo3barE\x01", NULL, DEMANGLED_NOT },
 	{ "_ZN99999999999999999999foo", NULL, DEMANGLED_NOT },
 	{ "_ZN3foo3ba", NULL, DEMANGLED_NOT },
@@ -41,7 +48,8 @@ START_TEST(names_become_readable_or_stay)
 	char buf[4096];
 	enum demangled how = demangle(cases[_i].raw, buf, sizeof(buf));
 
-	ck_assert_msg(how == cases[_i].how, "%s: %d %s", cases[_i].raw, how, how ? buf : "");
+	ck_assert_msg(how == cases[_i].how, "%s: %d %s", cases[_i].raw, how,
+		      how ? buf : "");
 	if (how)
 		ck_assert_str_eq(buf, cases[_i].want);
 }
@@ -78,13 +86,17 @@ enum evil { POINTERS, NESTED, TEMPLATES, DOUBLING, RUST_NESTED, RUST_BACKREF, GA
 static void make_evil(char *raw, size_t n, enum evil what)
 {
 	static const char *const unit[] = {
-		[POINTERS] = "P", [NESTED] = "N1a", [TEMPLATES] = "1aI", [DOUBLING] = "S_S_",
-		[RUST_NESTED] = "INv", [RUST_BACKREF] = "TB_B_", [GARBAGE] = "x9_$",
+		[POINTERS] = "P",    [NESTED] = "N1a",	    [TEMPLATES] = "1aI",
+		[DOUBLING] = "S_S_", [RUST_NESTED] = "INv", [RUST_BACKREF] = "TB_B_",
+		[GARBAGE] = "x9_$",
 	};
 	size_t at, len = strlen(unit[what]);
 
-	at = (size_t)snprintf(raw, n, "%s", what == RUST_NESTED || what == RUST_BACKREF ? "_R" :
-			     what == DOUBLING ? "_Z1fI1aE" : what == POINTERS ? "_Z1f" : "_Z");
+	at = (size_t)snprintf(raw, n, "%s",
+			      what == RUST_NESTED || what == RUST_BACKREF ? "_R"
+			      : what == DOUBLING			  ? "_Z1fI1aE"
+			      : what == POINTERS			  ? "_Z1f"
+									  : "_Z");
 	while (at + len < n) {
 		memcpy(raw + at, unit[what], len);
 		at += len;
@@ -113,8 +125,9 @@ static void *demangle_all(void *arg)
 	/* 25 substitutions, each holding the one before twice: 32 million times `int`. */
 	at = (size_t)snprintf(raw, 65536, "_Z1f1aIiiE");
 	for (int i = 0; i < 25; i++)
-		at += (size_t)snprintf(raw + at, 65536 - at, "S_IS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
-			"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]);
+		at += (size_t)snprintf(raw + at, 65536 - at, "S_IS%c_S%c_E",
+				       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
+				       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]);
 	ck_assert_int_eq(demangle(raw, buf, 4096), DEMANGLED_NOT);
 	free(raw);
 	free(buf);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door as anybody may open it: against children of one's own, without a right.  More as root. */
+/* The door as anybody may open it: against children of one's own, without a right.  More
+ * as root. */
 #include "tests/root_door.h"
 
 #include <errno.h>
@@ -12,8 +13,10 @@
 START_TEST(a_child_is_read_and_only_what_is_wanted_of_its_environment)
 {
 	static const char *const allowed[] = { "REGION" };
-	char env[] = "OTEL_SERVICE_NAME=shop", secret[] = "PASSWORD=hunter2", region[] = "REGION=eu";
-	pid_t pid = spawn(copy_of_self("svc", 'A'), "idle", (char *[]){ secret, env, region, NULL });
+	char env[] = "OTEL_SERVICE_NAME=shop", secret[] = "PASSWORD=hunter2",
+	     region[] = "REGION=eu";
+	pid_t pid = spawn(copy_of_self("svc", 'A'), "idle",
+			  (char *[]){ secret, env, region, NULL });
 	const struct answer *a = read_process(pid);
 	const struct answer_bytes *e = &a->section[TAG_ENV];
 
@@ -129,7 +132,8 @@ static double cpu_of(clockid_t clock)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* A tenth of a CPU beside the head start, however many are asked for, and whatever else runs here. */
+/* A tenth of a CPU beside the head start, however many are asked for, and whatever else
+ * runs here. */
 START_TEST(first_resolutions_do_not_take_the_machine)
 {
 	pid_t pid = spawn_idle("svc");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel symbols: modules, hidden addresses, aliases, ends, and when the file is read again. */
+/* Kernel symbols: modules, hidden addresses, aliases, ends, and when the file is read
+ * again. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,23 +32,27 @@ static const char text[] =
 	"zzzz T no_address\n"
 	"ffffffffc0600000 T cut";
 
-static const struct { uint64_t addr; const char *name, *module; uint64_t offset; } cases[] = {
+static const struct {
+	uint64_t addr;
+	const char *name, *module;
+	uint64_t offset;
+} cases[] = {
 	{ 0xffffffff81000000, "_text", NULL, 0 },
 	{ 0xffffffff8100003f, "_text", NULL, 0x3f },
 	{ 0xffffffff81000040, "startup_64", NULL, 0 },
 	{ 0xffffffff81000115, "do_one", NULL, 5 },
 	{ 0xffffffff81000210, "__se_sys_read", NULL, 0x10 },
 	{ 0xffffffff81000300, "weak_fn", NULL, 0 },
-	{ 0xffffffff81000410, "weak_fn", NULL, 0x110 },		/* data symbols end nothing */
-	{ 0xffffffff81000800, NULL, NULL, 0 },			/* behind the kernel's text */
+	{ 0xffffffff81000410, "weak_fn", NULL, 0x110 }, /* data symbols end nothing */
+	{ 0xffffffff81000800, NULL, NULL, 0 }, /* behind the kernel's text */
 	{ 0xffffffff80ffffff, NULL, NULL, 0 },
 	{ 0x1000, NULL, NULL, 0 },
 	{ 0xffffffffc0300080, "first_in_module", "[ext4]", 0x80 },
 	{ 0xffffffffc0300101, "second_in_module", "[ext4]", 1 },
-	{ 0xffffffffc0390000, NULL, NULL, 0 },			/* too far behind the module's last */
+	{ 0xffffffffc0390000, NULL, NULL, 0 }, /* too far behind the module's last */
 	{ 0xffffffffc0400010, "mod_local", "[nf_tables]", 0x10 },
 	{ 0xffffffffc0500010, "bpf_prog_0123456789abcdef_sample", "[bpf]", 0x10 },
-	{ 0xffffffffc0600000, NULL, NULL, 0 },			/* its line is cut */
+	{ 0xffffffffc0600000, NULL, NULL, 0 }, /* its line is cut */
 	{ UINT64_MAX, NULL, NULL, 0 },
 };
 
@@ -60,8 +65,8 @@ START_TEST(addresses_have_names)
 	ck_assert_int_eq(kallsyms_create(&k, -1), 0);
 	ck_assert_int_eq(kallsyms_parse(k, text, sizeof(text) - 1), 0);
 	found = kallsyms_find(k, cases[_i].addr, 1, &s, &module);
-	ck_assert_msg(found == !!cases[_i].name, "%llx: found %d %s", (unsigned long long)cases[_i].addr, found,
-		      found ? s.name : "");
+	ck_assert_msg(found == !!cases[_i].name, "%llx: found %d %s",
+		      (unsigned long long)cases[_i].addr, found, found ? s.name : "");
 	if (found) {
 		ck_assert_str_eq(s.name, cases[_i].name);
 		ck_assert_uint_eq(cases[_i].addr - s.start, cases[_i].offset);
@@ -82,8 +87,9 @@ START_TEST(packing_changes_no_name)
 	struct symbol s;
 
 	for (unsigned int i = 0; i < 3000; i++)
-		n += (size_t)snprintf(big + n, 200000 - n, "%016llx t function_number_%u%s\n",
-				      0xffffffff81000000 + i * 64ull, i, i % 5 ? "" : "\t[mod]");
+		n += (size_t)snprintf(
+			big + n, 200000 - n, "%016llx t function_number_%u%s\n",
+			0xffffffff81000000 + i * 64ull, i, i % 5 ? "" : "\t[mod]");
 	ck_assert_int_eq(kallsyms_create(&k, -1), 0);
 	ck_assert_int_eq(kallsyms_parse(k, big, n), 0);
 	ck_assert(kallsyms_find(k, 0xffffffff81000000, 10 * S, &s, &module));
@@ -95,7 +101,8 @@ START_TEST(packing_changes_no_name)
 		unsigned int at = i * 1237 % 3000;
 
 		snprintf(want, sizeof(want), "function_number_%u", at);
-		ck_assert(kallsyms_find(k, 0xffffffff81000007 + at * 64ull, 13 * S, &s, &module));
+		ck_assert(kallsyms_find(k, 0xffffffff81000007 + at * 64ull, 13 * S, &s,
+					&module));
 		ck_assert_str_eq(s.name, want);
 		ck_assert_pstr_eq(module, at % 5 ? NULL : "[mod]");
 	}
@@ -112,7 +119,8 @@ END_TEST
 
 START_TEST(hidden_addresses_are_noticed)
 {
-	static const char hidden[] = "0000000000000000 T _text\n0000000000000000 T do_one\n0000000000000000 D data\n";
+	static const char hidden[] =
+		"0000000000000000 T _text\n0000000000000000 T do_one\n0000000000000000 D data\n";
 	const char *module;
 	struct symbol s;
 
@@ -146,7 +154,8 @@ START_TEST(code_far_apart)
 END_TEST
 
 /* As the worker does it. */
-static bool find_reading(uint64_t addr, uint64_t now, struct symbol *s, const char **module)
+static bool find_reading(uint64_t addr, uint64_t now, struct symbol *s,
+			 const char **module)
 {
 	if (kallsyms_due(k, &addr, 1, now)) {
 		kallsyms_read_begin(k, now);
@@ -188,7 +197,8 @@ int main(void)
 	SRunner *r;
 	int failed;
 
-	tcase_add_loop_test(t, addresses_have_names, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_loop_test(t, addresses_have_names, 0,
+			    (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_test(t, packing_changes_no_name);
 	tcase_add_test(t, hidden_addresses_are_noticed);
 	tcase_add_test(t, code_far_apart);

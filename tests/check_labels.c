@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First labels: their order, who may say what, and that nothing a tenant writes is too much. */
+/* First labels: their order, who may say what, and that nothing a tenant writes is too
+ * much. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define HEX64B "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 
-/* `key=value key=value ...` of a set, so that order and completeness are one comparison. */
+/* `key=value key=value ...` of a set, so that order and completeness are one comparison.
+ */
 static const char *dump(const struct label_set *s)
 {
 	static char out[65536];
@@ -22,10 +24,11 @@ static const char *dump(const struct label_set *s)
 		const struct label *l = &s->labels[i];
 
 		if (l->is_number)
-			n += snprintf(out + n, sizeof(out) - n, "%s%s=%lld", i ? " " : "", l->key,
-				      (long long)l->number);
+			n += snprintf(out + n, sizeof(out) - n, "%s%s=%lld", i ? " " : "",
+				      l->key, (long long)l->number);
 		else
-			n += snprintf(out + n, sizeof(out) - n, "%s%s=%s", i ? " " : "", l->key, l->string);
+			n += snprintf(out + n, sizeof(out) - n, "%s%s=%s", i ? " " : "",
+				      l->key, l->string);
 	}
 	return out;
 }
@@ -40,7 +43,8 @@ static const char *value_of(const struct label_set *s, const char *key)
 }
 
 /* Attributes by a resolver of c without rules. */
-static struct label_result *resolved(const struct label_config *c, const struct label_process *p)
+static struct label_result *resolved(const struct label_config *c,
+				     const struct label_process *p)
 {
 	struct resolver_options o = { .config = *c };
 	struct label_result *result;
@@ -53,7 +57,8 @@ static struct label_result *resolved(const struct label_config *c, const struct 
 	return result;
 }
 
-static void expect(const struct label_config *c, const struct label_process *p, const char *want)
+static void expect(const struct label_config *c, const struct label_process *p,
+		   const char *want)
 {
 	struct label_result *r = resolved(c, p);
 
@@ -67,14 +72,26 @@ START_TEST(attributes_stand_in_the_documented_order)
 {
 	struct otel_env env;
 	struct cgroup_identity c1 = { .container_id = "c1" };
-	struct label_config c = { .node = "n1", .in_cluster = true, .kernel_release = "6.1", .kernel_machine = "x86_64" };
+	struct label_config c = { .node = "n1",
+				  .in_cluster = true,
+				  .kernel_release = "6.1",
+				  .kernel_machine = "x86_64" };
 	struct label_process p = {
-		.pid = 7, .parent_pid = 3, .comm = "worker", .exe_path = "/opt/a/worker", .exe_name = "worker",
-		.container = &c1, .env = &env, .cgroup = "/c1", .command_line = "worker -x",
+		.pid = 7,
+		.parent_pid = 3,
+		.comm = "worker",
+		.exe_path = "/opt/a/worker",
+		.exe_name = "worker",
+		.container = &c1,
+		.env = &env,
+		.cgroup = "/c1",
+		.command_line = "worker -x",
 	};
 
-	ck_assert_int_eq(otel_env_parse("team=a,service.version=2", "shop", false, &env), 0);
-	expect(&c, &p, "service.name=shop process.pid=7 process.executable.path=/opt/a/worker "
+	ck_assert_int_eq(otel_env_parse("team=a,service.version=2", "shop", false, &env),
+			 0);
+	expect(&c, &p,
+	       "service.name=shop process.pid=7 process.executable.path=/opt/a/worker "
 	       "process.executable.name=worker container.id=c1 host.name=n1 k8s.node.name=n1 "
 	       "comm=worker process.linux.cgroup=/c1 process.parent_pid=3 os.version=6.1 host.arch=amd64 "
 	       "team=a service.version=2");
@@ -96,10 +113,14 @@ static const struct { const char *list, *service, *comm, *exe_name, *want; } nam
 START_TEST(service_name_falls_through_what_is_empty)
 {
 	struct otel_env env;
-	struct label_process p = { .pid = 1, .comm = names[_i].comm, .exe_name = names[_i].exe_name, .env = &env };
+	struct label_process p = { .pid = 1,
+				   .comm = names[_i].comm,
+				   .exe_name = names[_i].exe_name,
+				   .env = &env };
 	struct label_result *r;
 
-	ck_assert_int_eq(otel_env_parse(names[_i].list, names[_i].service, false, &env), 0);
+	ck_assert_int_eq(otel_env_parse(names[_i].list, names[_i].service, false, &env),
+			 0);
 	r = resolved(&nowhere, &p);
 	ck_assert_str_eq(value_of(r->attributes, "service.name"), names[_i].want);
 	label_result_put(r);
@@ -110,12 +131,19 @@ END_TEST
 START_TEST(what_a_process_published_comes_before_its_environment)
 {
 	struct otel_env env, context;
-	struct label_process p = { .pid = 1, .comm = "x", .env = &env, .context = &context };
+	struct label_process p = {
+		.pid = 1, .comm = "x", .env = &env, .context = &context
+	};
 	struct label_declared d;
 
-	ck_assert_int_eq(otel_env_parse("service.version=1,b=env,z=env", "by-env", false, &env), 0);
-	ck_assert_int_eq(otel_env_parse("service.name=published,z=context,a=context", NULL, false, &context), 0);
-	expect(&nowhere, &p, "service.name=published process.pid=1 comm=x a=context z=context service.version=1 b=env");
+	ck_assert_int_eq(
+		otel_env_parse("service.version=1,b=env,z=env", "by-env", false, &env),
+		0);
+	ck_assert_int_eq(otel_env_parse("service.name=published,z=context,a=context",
+					NULL, false, &context),
+			 0);
+	expect(&nowhere, &p,
+	       "service.name=published process.pid=1 comm=x a=context z=context service.version=1 b=env");
 	label_declared_attributes(&p, &d);
 	ck_assert_uint_eq(d.n, 4);
 	ck_assert_str_eq(d.labels[0].key, "a");
@@ -130,11 +158,15 @@ START_TEST(a_process_can_not_pass_for_another_host_container_or_process)
 	struct otel_env env;
 	struct label_process p = { .pid = 9, .comm = "x", .env = &env };
 
-	ck_assert_int_eq(otel_env_parse("host.name=evil,host.id=1,container.id=c,container.image.name=i,"
-		"k8s.node.name=n,process.pid=1,process.executable.path=/x,process.parent_pid=1,"
-		"k8s.pod.name=p,hostname=ok,deployment.environment.name=prod,comm=fake,e=",
-		NULL, false, &env), 0);
-	expect(&nowhere, &p, "service.name=x process.pid=9 comm=x k8s.pod.name=p hostname=ok "
+	ck_assert_int_eq(
+		otel_env_parse(
+			"host.name=evil,host.id=1,container.id=c,container.image.name=i,"
+			"k8s.node.name=n,process.pid=1,process.executable.path=/x,process.parent_pid=1,"
+			"k8s.pod.name=p,hostname=ok,deployment.environment.name=prod,comm=fake,e=",
+			NULL, false, &env),
+		0);
+	expect(&nowhere, &p,
+	       "service.name=x process.pid=9 comm=x k8s.pod.name=p hostname=ok "
 	       "deployment.environment.name=prod e=");
 	otel_env_free(&env);
 }
@@ -155,36 +187,53 @@ END_TEST
 START_TEST(a_kernel_thread_has_a_name_and_nothing_else)
 {
 	struct label_config c = { .node = "n", .executables = true };
-	struct label_process p = { .pid = 2, .comm = "kworker/0:1", .exe_path = "/x", .exe_name = "x", .kthread = true };
+	struct label_process p = { .pid = 2,
+				   .comm = "kworker/0:1",
+				   .exe_path = "/x",
+				   .exe_name = "x",
+				   .kthread = true };
 
-	expect(&c, &p, "service.name=kworker/0:1 process.pid=2 host.name=n comm=kworker/0:1");
+	expect(&c, &p,
+	       "service.name=kworker/0:1 process.pid=2 host.name=n comm=kworker/0:1");
 }
 END_TEST
 
 START_TEST(allowed_variables_and_command_line_are_shown)
 {
-	struct label vars[] = { { .key = "REGION", .string = "eu" }, { .key = "EMPTY", .string = "" } };
-	struct label_config c = { .publish_command_line = true, .publish_working_directory = true };
-	struct label_process p = { .pid = 1, .comm = "x", .command_line = "x -v", .environment = vars,
-				   .working_directory = "/srv", .n_environment = 2 };
+	struct label vars[] = { { .key = "REGION", .string = "eu" },
+				{ .key = "EMPTY", .string = "" } };
+	struct label_config c = { .publish_command_line = true,
+				  .publish_working_directory = true };
+	struct label_process p = { .pid = 1,
+				   .comm = "x",
+				   .command_line = "x -v",
+				   .environment = vars,
+				   .working_directory = "/srv",
+				   .n_environment = 2 };
 
-	expect(&c, &p, "service.name=x process.pid=1 process.environment_variable.REGION=eu process.command_line=x -v "
+	expect(&c, &p,
+	       "service.name=x process.pid=1 process.environment_variable.REGION=eu process.command_line=x -v "
 	       "comm=x process.working_directory=/srv");
-	expect(&nowhere, &p, "service.name=x process.pid=1 process.environment_variable.REGION=eu comm=x");
+	expect(&nowhere, &p,
+	       "service.name=x process.pid=1 process.environment_variable.REGION=eu comm=x");
 }
 END_TEST
 
 START_TEST(an_executable_says_nothing_until_somebody_looked)
 {
 	struct label_config c = { .executables = true };
-	struct label_executable e = { .file_id = "aa", .gnu_build_id = "bb", .compiler = "GCC 12.2.0", .is_elf = true };
+	struct label_executable e = { .file_id = "aa",
+				      .gnu_build_id = "bb",
+				      .compiler = "GCC 12.2.0",
+				      .is_elf = true };
 	struct label_process p = { .pid = 1, .comm = "x", .complete = true };
 	struct label_result *r = resolved(&c, &p);
 
 	ck_assert(!r->complete);
 	label_result_put(r);
 	p.executable = &e;
-	expect(&c, &p, "service.name=x process.pid=1 comm=x process.executable.build_id.htlhash=aa "
+	expect(&c, &p,
+	       "service.name=x process.pid=1 comm=x process.executable.build_id.htlhash=aa "
 	       "process.executable.build_id.gnu=bb");
 	r = resolved(&c, &p);
 	ck_assert(r->complete);
@@ -197,17 +246,28 @@ END_TEST
 
 START_TEST(pod_facts_become_labels_and_attributes)
 {
-	struct cgroup_identity id = { .container_id = HEX64, .pod_uid = "u-1", .runtime = "containerd" };
-	struct label_process p = { .pid = 1, .comm = "x", .container = &id, .complete = true,
+	struct cgroup_identity id = { .container_id = HEX64,
+				      .pod_uid = "u-1",
+				      .runtime = "containerd" };
+	struct label_process p = {
+		.pid = 1,
+		.comm = "x",
+		.container = &id,
+		.complete = true,
 		PAIRS("pod_name\0web-1\0namespace\0shop\0label:app.kubernetes.io/name\0web\0container_name\0main\0"
-		      "container_image\0reg:5000/a/b:1.2\0controller_kind\0ReplicaSet\0controller_name\0web") };
+		      "container_image\0reg:5000/a/b:1.2\0controller_kind\0ReplicaSet\0controller_name\0web")
+	};
 	struct label_config local = { .local_only = true };
 
-	expect(&nowhere, &p, "service.name=x process.pid=1 container.id=" HEX64 " comm=x k8s.pod.uid=u-1 "
+	expect(&nowhere, &p,
+	       "service.name=x process.pid=1 container.id=" HEX64
+	       " comm=x k8s.pod.uid=u-1 "
 	       "k8s.pod.name=web-1 k8s.namespace.name=shop k8s.pod.label.app.kubernetes.io/name=web "
 	       "k8s.container.name=main container.image.name=reg:5000/a/b container.image.tags=1.2 "
 	       "k8s.replicaset.name=web");
-	expect(&local, &p, "service.name=x process.pid=1 container.id=" HEX64 " comm=x k8s.pod.uid=u-1");
+	expect(&local, &p,
+	       "service.name=x process.pid=1 container.id=" HEX64
+	       " comm=x k8s.pod.uid=u-1");
 }
 END_TEST
 
@@ -220,7 +280,8 @@ START_TEST(values_are_cut_on_a_code_point)
 	memset(path, 'a', sizeof(path));
 	memcpy(path + LABEL_VALUE_MAX - 1, "\xc3\xa9", 3);	/* one byte inside, one outside */
 	r = resolved(&nowhere, &p);
-	ck_assert_uint_eq(strlen(value_of(r->attributes, "process.executable.path")), LABEL_VALUE_MAX - 1);
+	ck_assert_uint_eq(strlen(value_of(r->attributes, "process.executable.path")),
+			  LABEL_VALUE_MAX - 1);
 	label_result_put(r);
 }
 END_TEST
@@ -249,22 +310,31 @@ START_TEST(ten_thousand_declared_attributes_stay_bounded)
 }
 END_TEST
 
-static const struct { const char *what, *in, *want; } texts[] = {
-	{ "plain",			"abc",			"abc" },
-	{ "two, three, four bytes",	"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
-	{ "a lone byte",		"\xe9x",		"\xef\xbf\xbdx" },
-	{ "cut at the end",		"\xe2\x82",		"\xef\xbf\xbd" },
-	{ "overlong slash",		"\xc0\xaf",		"\xef\xbf\xbd\xef\xbf\xbd" },
-	{ "overlong in three bytes",	"\xe0\x80\xaf",		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
-	{ "surrogate",			"\xed\xa0\x80",		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
-	{ "beyond the last plane",	"\xf4\x90\x80\x80",	"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
-	{ "good after bad",		"\xf0\x9f\x98" "a",	"\xef\xbf\xbd" "a" },
+static const struct { const char *what, *in, *want;
+} texts[] = {
+	{ "plain", "abc", "abc" },
+	{ "two, three, four bytes", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
+	{ "a lone byte", "\xe9x", "\xef\xbf\xbdx" },
+	{ "cut at the end", "\xe2\x82", "\xef\xbf\xbd" },
+	{ "overlong slash", "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "overlong in three bytes", "\xe0\x80\xaf",
+	  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "surrogate", "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "beyond the last plane", "\xf4\x90\x80\x80",
+	  "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+	{ "good after bad",
+	  "\xf0\x9f\x98"
+	  "a",
+	  "\xef\xbf\xbd"
+	  "a" },
 };
 START_TEST(text_becomes_valid_utf8)
 {
 	char *out;
 
-	ck_assert_int_eq(text_valid_utf8(texts[_i].in, strlen(texts[_i].in), 1000, &out), 0);
+	ck_assert_int_eq(text_valid_utf8(texts[_i].in, strlen(texts[_i].in), 1000, &out),
+			 0);
 	ck_assert_msg(!strcmp(out, texts[_i].want), "%s", texts[_i].what);
 	free(out);
 }
@@ -281,11 +351,13 @@ START_TEST(a_nul_byte_does_not_end_a_value)
 END_TEST
 
 /* What cgroup_cases.json does not hold. */
-static const struct { const char *text, *id, *pod; } cgroups[] = {
+static const struct { const char *text, *id, *pod;
+} cgroups[] = {
 	{ "0::/k8s.io/" HEX64 "\n", HEX64, "" },
 	{ "0::/vendor.slice/agent.service\n", "", "" },
 	{ "0::/docker/" HEX64 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod"
-	  "11111111_2222_3333_4444_555555555555.slice/cri-containerd-" HEX64B ".scope/init\n",
+	  "11111111_2222_3333_4444_555555555555.slice/cri-containerd-" HEX64B
+	  ".scope/init\n",
 	  HEX64B, "11111111-2222-3333-4444-555555555555" },
 	{ "5:pids:/docker/" HEX64 "\n4:memory:/\n0::/\n", HEX64, "" },
 	{ "0::/../../machine.slice/libpod-" HEX64 ".scope/container\n", HEX64, "" },
@@ -297,7 +369,8 @@ static const struct { const char *text, *id, *pod; } cgroups[] = {
 	{ "", "", "" },
 	{ "\n\n\n", "", "" },
 	{ "0::/lxc.payload./x\n", "", "" },
-	{ "0::/garden/aaaaaaaa-bbbb-cccc-dddd-eeee\n", "aaaaaaaa-bbbb-cccc-dddd-eeee", "" },
+	{ "0::/garden/aaaaaaaa-bbbb-cccc-dddd-eeee\n", "aaaaaaaa-bbbb-cccc-dddd-eeee",
+	  "" },
 	{ "0::/app/aaaaaaaa-bbbb-cccc-dddd-eeee\n", "", "" },
 };
 START_TEST(container_ids_of_odd_paths)

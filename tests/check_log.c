@@ -43,13 +43,19 @@ START_TEST(log_text_escapes_what_tenants_say)
 	log_to(&saved, &fd);
 	log_init(LOG_LEVEL_INFO, false);
 	errno = EXDEV;
-	log_warn("comm %s", "a\x1b[31m\nb\x7f" "\xc2\x9b" "\xff" "\xe2\x82\xac" "\xed\xa0\x80");
+	log_warn("comm %s", "a\x1b[31m\nb\x7f"
+			    "\xc2\x9b"
+			    "\xff"
+			    "\xe2\x82\xac"
+			    "\xed\xa0\x80");
 	ck_assert_int_eq(errno, EXDEV);
 	log_debug("not at this level");
 	ck_assert(!log_enabled(LOG_LEVEL_DEBUG));
 	log_error("x");
-	ck_assert_str_eq(logged(saved, fd), "ringsided: warning: comm a\\x1b[31m\\x0ab\\x7f\\x9b\\xff\xe2\x82\xac"
-			 "\\xed\\xa0\\x80\nringsided: x\n");
+	ck_assert_str_eq(
+		logged(saved, fd),
+		"ringsided: warning: comm a\\x1b[31m\\x0ab\\x7f\\x9b\\xff\xe2\x82\xac"
+		"\\xed\\xa0\\x80\nringsided: x\n");
 }
 END_TEST
 
@@ -65,7 +71,9 @@ START_TEST(log_json_is_one_valid_object_a_line)
 	ck_assert_int_eq(strncmp(said, "{\"time\":\"2", 10), 0);
 	message = strstr(said, "\"level\"");
 	ck_assert_ptr_nonnull(message);
-	ck_assert_str_eq(message, "\"level\":\"debug\",\"message\":\"say \\\"a\\\\b\\u000a\\ufffd\\\"\"}\n");
+	ck_assert_str_eq(
+		message,
+		"\"level\":\"debug\",\"message\":\"say \\\"a\\\\b\\u000a\\ufffd\\\"\"}\n");
 }
 END_TEST
 
@@ -97,7 +105,9 @@ START_TEST(limited_log_speaks_once_and_counts_the_rest)
 	limit.last_ns -= 11 * S;	/* as if that were 11 s ago */
 	for (int i = 5; i < 7; i++)
 		log_at_limited(&limit, LOG_LEVEL_INFO, "again %d", i);
-	ck_assert_str_eq(logged(saved, fd), "ringsided: again 0\nringsided: again 5 (4 more like this left out)\n");
+	ck_assert_str_eq(
+		logged(saved, fd),
+		"ringsided: again 0\nringsided: again 5 (4 more like this left out)\n");
 }
 END_TEST
 
@@ -109,14 +119,16 @@ START_TEST(log_under_systemd_carries_priorities)
 
 	log_to(&saved, &fd);
 	ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
-	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev,
+		 (uintmax_t)st.st_ino);
 	setenv("JOURNAL_STREAM", stream, 1);
 	log_init(LOG_LEVEL_DEBUG, false);
 	log_error("a");
 	log_warn("b");
 	log_info("c");
 	log_debug("d");
-	ck_assert_str_eq(logged(saved, fd), "<3>ringsided: a\n<4>ringsided: warning: b\n<6>ringsided: c\n"
+	ck_assert_str_eq(logged(saved, fd),
+			 "<3>ringsided: a\n<4>ringsided: warning: b\n<6>ringsided: c\n"
 			 "<7>ringsided: d\n");
 }
 END_TEST

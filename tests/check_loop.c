@@ -132,7 +132,8 @@ START_TEST(one_shot_fires_once_and_at_once_means_at_once)
 }
 END_TEST
 
-/* Both were due in one batch: what the first disarms or sets anew must not fire from the old setting. */
+/* Both were due in one batch: what the first disarms or sets anew must not fire from the
+ * old setting. */
 static void disarm_two(void *arg, uint64_t info)
 {
 	(void)arg;
@@ -245,7 +246,8 @@ START_TEST(many_sources_are_all_served_and_no_descriptor_stays)
 		ck_assert_int_eq(loop_add_timer(many, &s[i], MS, 0, count_one, NULL), 0);
 	for (int i = 0; i < 200; i += 2)
 		loop_remove(s[i]);
-	ck_assert_int_eq(loop_add_signal(many, &s[0], SIGALRM, (loop_fn)count_one, NULL), 0);
+	ck_assert_int_eq(loop_add_signal(many, &s[0], SIGALRM, (loop_fn)count_one, NULL),
+			 0);
 	loop_destroy(many);
 	loop_destroy(NULL);
 	loop_remove(NULL);

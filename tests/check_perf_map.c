@@ -24,14 +24,19 @@ static const char *name_at(uint64_t addr)
 	return perf_map_find(m, addr, &s) ? s.name : "-";
 }
 
-static const struct { const char *what, *text; uint64_t addr; const char *want; } lines[] = {
+static const struct {
+	const char *what, *text;
+	uint64_t addr;
+	const char *want;
+} lines[] = {
 	{ "plain", "1000 10 f\n", 0x1000, "f" },
 	{ "last byte", "1000 10 f\n", 0x100f, "f" },
 	{ "behind the end", "1000 10 f\n", 0x1010, "-" },
 	{ "before the start", "1000 10 f\n", 0xfff, "-" },
 	{ "0x prefixes", "0x7f0000001000 0x88 g\n", 0x7f0000001087, "g" },
 	{ "upper case", "0X7F0000001000 0XAB g\n", 0x7f00000010aa, "g" },
-	{ "blanks in the name", "1000 10 LazyCompile:*run /app/a b.js:1\n", 0x1000, "LazyCompile:*run /app/a b.js:1" },
+	{ "blanks in the name", "1000 10 LazyCompile:*run /app/a b.js:1\n", 0x1000,
+	  "LazyCompile:*run /app/a b.js:1" },
 	{ "several blanks between", "1000  10  f\n", 0x1000, "f" },
 	{ "blank line before", "\n\n1000 10 f\n", 0x1000, "f" },
 	{ "CRLF", "1000 10 f\r\n2000 10 g\r\n", 0x2000, "g" },
@@ -49,26 +54,31 @@ static const struct { const char *what, *text; uint64_t addr; const char *want; 
 	{ "later line wins", "1000 10 old\n1000 10 new\n", 0x1008, "new" },
 	{ "later overlapping line wins", "1000 100 old\n1040 10 new\n", 0x1048, "new" },
 	{ "behind the overlapping line", "1000 100 old\n1040 10 new\n", 0x1058, "old" },
-	{ "earlier inner line is covered by a later outer one", "1040 10 old\n1000 100 new\n", 0x1048, "new" },
+	{ "earlier inner line is covered by a later outer one",
+	  "1040 10 old\n1000 100 new\n", 0x1048, "new" },
 	{ "not sorted", "3000 10 c\n1000 10 a\n2000 10 b\n", 0x2001, "b" },
 	{ "cut last line is left", "1000 10 f\n2000 10 g", 0x2000, "-" },
 	{ "before the cut last line", "1000 10 f\n2000 10 g", 0x1000, "f" },
-	{ "control bytes stay for the reader to escape", "1000 10 a\x1b[31m\n", 0x1000, "a\x1b[31m" },
+	{ "control bytes stay for the reader to escape", "1000 10 a\x1b[31m\n", 0x1000,
+	  "a\x1b[31m" },
 };
 
 START_TEST(lines_as_they_come)
 {
 	ck_assert_int_eq(perf_map_create(&m), 0);
 	update(lines[_i].text, strlen(lines[_i].text));
-	ck_assert_msg(!strcmp(name_at(lines[_i].addr), lines[_i].want), "%s: got %s, want %s", lines[_i].what,
-		      name_at(lines[_i].addr), lines[_i].want);
+	ck_assert_msg(!strcmp(name_at(lines[_i].addr), lines[_i].want),
+		      "%s: got %s, want %s", lines[_i].what, name_at(lines[_i].addr),
+		      lines[_i].want);
 	perf_map_destroy(m);
 }
 END_TEST
 
 START_TEST(growth_is_read_on_and_a_shorter_file_anew)
 {
-	static const char one[] = "1000 10 f\n2000 1", two[] = "1000 10 f\n2000 10 g\n3000 10 h\n", other[] = "1000 10 x\n";
+	static const char one[] = "1000 10 f\n2000 1",
+			  two[] = "1000 10 f\n2000 10 g\n3000 10 h\n",
+			  other[] = "1000 10 x\n";
 
 	ck_assert_int_eq(perf_map_create(&m), 0);
 	update(one, sizeof(one) - 1);
@@ -133,7 +143,8 @@ START_TEST(many_lines)
 	char want[32];
 
 	for (unsigned int i = 0; i < 50000; i++)
-		n += (size_t)snprintf(text + n, 50000 * 40 - n, "%x 10 name%u\n", 0x100000 + (i ^ 0x55) * 16, i);
+		n += (size_t)snprintf(text + n, 50000 * 40 - n, "%x 10 name%u\n",
+				      0x100000 + (i ^ 0x55) * 16, i);
 	ck_assert_int_eq(perf_map_create(&m), 0);
 	update(text, n);
 	ck_assert_uint_eq(perf_map_count(m), 50000);
@@ -153,7 +164,8 @@ int main(void)
 	SRunner *r;
 	int failed;
 
-	tcase_add_loop_test(t, lines_as_they_come, 0, (int)(sizeof(lines) / sizeof(lines[0])));
+	tcase_add_loop_test(t, lines_as_they_come, 0,
+			    (int)(sizeof(lines) / sizeof(lines[0])));
 	tcase_add_test(t, growth_is_read_on_and_a_shorter_file_anew);
 	tcase_add_test(t, last_line_without_an_end_counts_when_it_stays);
 	tcase_add_test(t, monstrous_name_is_bounded_and_the_next_line_read);

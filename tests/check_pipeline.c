@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline as a function of its inputs: events and anchors in, records out, no kernel, no door. */
+/* The pipeline as a function of its inputs: events and anchors in, records out, no
+ * kernel, no door. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,23 @@ static struct ringside *reader;
 
 static void setup(void)
 {
-	struct ring_writer_options wo = { .path = path, .ring_bytes = 1 << 20, .dict_bytes = 256 << 10,
-					  .mode = 0600, .group = getegid() };
-	struct process_options po = { .grace_ns = SECOND, .max_processes = 100, .max_maps = 100, .node = "node",
+	struct ring_writer_options wo = { .path = path,
+					  .ring_bytes = 1 << 20,
+					  .dict_bytes = 256 << 10,
+					  .mode = 0600,
+					  .group = getegid() };
+	struct process_options po = { .grace_ns = SECOND,
+				      .max_processes = 100,
+				      .max_maps = 100,
+				      .node = "node",
 				      .replay = true };
 	struct pipeline_options o = { .kallsyms = -1,
-				      .publish = { .period_ns = 1000, .names_bytes = 1 << 20, .stack_entries = 64 } };
-	struct ringside_options ro = { .size = sizeof(ro), .path = path, .from_oldest = true };
+				      .publish = { .period_ns = 1000,
+						   .names_bytes = 1 << 20,
+						   .stack_entries = 64 } };
+	struct ringside_options ro = { .size = sizeof(ro),
+				       .path = path,
+				       .from_oldest = true };
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/ring", dir);
@@ -50,21 +61,32 @@ static void teardown(void)
 }
 
 /* slept: CLOCK_BOOTTIME minus CLOCK_MONOTONIC. */
-static void anchor(uint64_t boot_ns, int64_t wall_minus_boot, uint64_t slept, bool stepped)
+static void anchor(uint64_t boot_ns, int64_t wall_minus_boot, uint64_t slept,
+		   bool stepped)
 {
-	struct clock_anchor a = { .boot_ns = boot_ns, .real_ns = (int64_t)boot_ns + wall_minus_boot,
-				  .offset_ns = wall_minus_boot, .bound_ns = 30,
-				  .monotonic_ns = boot_ns - slept, .source = CLOCK_PAIRED };
+	struct clock_anchor a = { .boot_ns = boot_ns,
+				  .real_ns = (int64_t)boot_ns + wall_minus_boot,
+				  .offset_ns = wall_minus_boot,
+				  .bound_ns = 30,
+				  .monotonic_ns = boot_ns - slept,
+				  .source = CLOCK_PAIRED };
 
 	pipeline_anchor(pipeline, &a, stepped);
 }
 
 static void sample(uint32_t pid, uint64_t boot_ns)
 {
-	union { struct ev_sample s; char bytes[sizeof(struct ev_sample) + 16]; } e = {
-		.s = { .head = { .type = EV_SAMPLE, .size = sizeof(e), .boot_ns = boot_ns, .tgid = pid, .tid = pid,
-				 .start_ns = 5, .exec_id = 1 },
-		       .comm = "worker", .user_frames = 2, .user_end = EV_END_FRAME_POINTER } };
+	union { struct ev_sample s; char bytes[sizeof(struct ev_sample) + 16];
+	} e = { .s = { .head = { .type = EV_SAMPLE,
+				 .size = sizeof(e),
+				 .boot_ns = boot_ns,
+				 .tgid = pid,
+				 .tid = pid,
+				 .start_ns = 5,
+				 .exec_id = 1 },
+		       .comm = "worker",
+		       .user_frames = 2,
+		       .user_end = EV_END_FRAME_POINTER } };
 	const struct ev_head *list[] = { &e.s.head };
 	struct collect_batch batch = { .events = list, .count = 1, .newest_ns = boot_ns };
 

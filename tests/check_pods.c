@@ -30,10 +30,16 @@ static const char *dump(const struct pod_facts *f)
 	return out;
 }
 
-static const struct { const char *uid; bool private; const char *cgroup; bool own; } owners[] = {
+static const struct {
+	const char *uid;
+	bool private;
+	const char *cgroup;
+	bool own;
+} owners[] = {
 	/* In the host's cgroup namespace the pod's uid tells. */
 	{ UID, false, "0::/kubepods/pod" UID "/" ID "\n", true },
-	{ UID, false, "0::/kubepods/pod0a1b2c3d-0000-1111-2222-333344445556/" ID "\n", false },
+	{ UID, false, "0::/kubepods/pod0a1b2c3d-0000-1111-2222-333344445556/" ID "\n",
+	  false },
 	{ UID, false, "0::/system.slice/sshd.service\n", false },
 	{ NULL, false, "0::/kubepods/pod" UID "/" ID "\n", false },
 	{ NULL, false, "0::/\n", false },
@@ -49,11 +55,13 @@ static const struct { const char *uid; bool private; const char *cgroup; bool ow
 	{ NULL, true, "0::/../../pod2/" ID "\n", false },
 	{ NULL, true, "0::/../../../system.slice/sshd.service\n", false },
 	{ NULL, true, "1:name=systemd:/\n", false },
-	{ UID, true, "0::/../../pod0a1b2c3d-0000-1111-2222-333344445556/" ID "\n", false },
+	{ UID, true, "0::/../../pod0a1b2c3d-0000-1111-2222-333344445556/" ID "\n",
+	  false },
 };
 START_TEST(facts_of_our_pod_are_for_its_processes_alone)
 {
-	struct pods p = { .own_uid = (char *)owners[_i].uid, .private_cgroups = owners[_i].private,
+	struct pods p = { .own_uid = (char *)owners[_i].uid,
+			  .private_cgroups = owners[_i].private,
 			  .own_name = (char *)"web-1" };
 	struct pod_facts f = { .buf = buf, .cap = sizeof(buf) };
 	const char *cgroup = owners[_i].cgroup;
@@ -63,9 +71,11 @@ START_TEST(facts_of_our_pod_are_for_its_processes_alone)
 }
 END_TEST
 
-static const struct { const char *text, *want; } lines[] = {
+static const struct { const char *text, *want;
+} lines[] = {
 	{ "app=\"web\"\ntier=\"a b\"", "l:app=web;l:tier=a b;" },
-	{ "a=\"x\\\"y\\\\z\\n\"\nb=\"\\u00e9\\x41\"\n", "l:a=x\"y\\z\n;l:b=\xc3\xa9" "A;" },
+	{ "a=\"x\\\"y\\\\z\\n\"\nb=\"\\u00e9\\x41\"\n", "l:a=x\"y\\z\n;l:b=\xc3\xa9"
+							"A;" },
 	{ "empty=\"\"\nbad\n=\n\n=\"x\"\nc=\"no end\nd=\"e\"", "l:=x;l:c=no end;l:d=e;" },
 	{ "nul=\"a\\x00b\"", "l:nul=a;" },
 	{ "", "" },
@@ -86,7 +96,8 @@ START_TEST(facts_never_outgrow_their_room)
 	size_t n = 0;
 
 	for (int i = 0; i < 200; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "k%d=\"valuevalue\"\n", i);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "k%d=\"valuevalue\"\n",
+				      i);
 	pod_facts_lines(&f, "l:", text, n);
 	ck_assert_uint_le(f.n, 64);
 	ck_assert_int_eq(buf[f.n - 1], 0);
@@ -130,7 +141,9 @@ START_TEST(a_helper_tells_of_others_by_files)
 	snprintf(containers, sizeof(containers), "%s", below(pod, "containers"));
 	put(below(containers, ID), "name", "main");
 	pods_read(&p, cgroup, strlen(cgroup), &f);
-	ck_assert_str_eq(dump(&f), "namespace=shop;pod_name=web-7;label:app=web;container_name=main;");
+	ck_assert_str_eq(
+		dump(&f),
+		"namespace=shop;pod_name=web-7;label:app=web;container_name=main;");
 	f.n = 0;
 	p.local_only = true;
 	pods_read(&p, cgroup, strlen(cgroup), &f);
@@ -152,7 +165,8 @@ int main(void)
 	SRunner *r;
 	int failed;
 
-	tcase_add_loop_test(tc, facts_of_our_pod_are_for_its_processes_alone, 0, N(owners));
+	tcase_add_loop_test(tc, facts_of_our_pod_are_for_its_processes_alone, 0,
+			    N(owners));
 	tcase_add_loop_test(tc, label_files_are_read_as_they_are_written, 0, N(lines));
 	tcase_add_test(tc, facts_never_outgrow_their_room);
 	tcase_add_test(tc, a_helper_tells_of_others_by_files);

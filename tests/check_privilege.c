@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rights, probe and notification.  Each test is a process of its own (Check forks), so it may throw its
- * rights away.
+ * Rights, probe and notification.  Each test is a process of its own (Check forks), so it
+ * may throw its rights away.
  */
 #include <check.h>
 #include <errno.h>
@@ -51,7 +51,8 @@ static unsigned long long status_bits(const char *key)
 
 START_TEST(exactly_the_documented_capabilities_are_kept)
 {
-	const unsigned long long documented = 1ull << CAP_PERFMON | 1ull << CAP_SYS_PTRACE |
+	const unsigned long long documented =
+		1ull << CAP_PERFMON | 1ull << CAP_SYS_PTRACE |
 		1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_CHECKPOINT_RESTORE;
 	unsigned long long had = status_bits("CapPrm:"), want = had & documented;
 
@@ -104,7 +105,8 @@ START_TEST(list_names_what_is_effective)
 }
 END_TEST
 
-/* Rights that were thrown away stay away, and the maps that were made with them stay within reach. */
+/* Rights that were thrown away stay away, and the maps that were made with them stay
+ * within reach. */
 START_TEST(after_the_drop_maps_are_reachable_and_files_are_not_ours)
 {
 	uint32_t key = 0;
@@ -183,15 +185,19 @@ START_TEST(probe_is_a_list_of_complete_rows)
 		bool ok = json_is_true(json_object_get(row, "ok"));
 
 		ck_assert(json_is_boolean(json_object_get(row, "ok")));
-		ck_assert_uint_gt(strlen(json_string_value(json_object_get(row, "need"))), 0);
-		ck_assert_uint_gt(strlen(json_string_value(json_object_get(row, "effect"))), 0);
+		ck_assert_uint_gt(strlen(json_string_value(json_object_get(row, "need"))),
+				  0);
+		ck_assert_uint_gt(
+			strlen(json_string_value(json_object_get(row, "effect"))), 0);
 		ck_assert_ptr_nonnull(remedy);
 		ck_assert_msg(ok == !*remedy, "%s: ok %d, remedy '%s'",
-			      json_string_value(json_object_get(row, "name")), ok, remedy);
+			      json_string_value(json_object_get(row, "name")), ok,
+			      remedy);
 		ck_assert_ptr_null(strchr(remedy, '\n'));
 		for (n = 0; n < i; n++)
 			ck_assert_str_ne(json_string_value(json_object_get(row, "name")),
-					 json_string_value(json_object_get(json_array_get(list, n), "name")));
+					 json_string_value(json_object_get(
+						 json_array_get(list, n), "name")));
 	}
 	json_decref(list);
 	probe_free(p);
@@ -211,10 +217,12 @@ START_TEST(probe_tells_what_is_missing_once_rights_are_gone)
 	setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
 	ck_assert_int_eq(probe_run(&p, probe_config()), 0);
 	list = probe_json(p);
-	ck_assert(!json_is_true(json_object_get(row_named(list, "cap_sys_ptrace"), "ok")));
+	ck_assert(
+		!json_is_true(json_object_get(row_named(list, "cap_sys_ptrace"), "ok")));
 	ck_assert(!json_is_true(json_object_get(row_named(list, "cap_bpf"), "ok")));
-	ck_assert_str_eq(json_string_value(json_object_get(row_named(list, "cap_bpf"), "remedy")),
-			 "securityContext: {capabilities: {add: [BPF]}}");
+	ck_assert_str_eq(
+		json_string_value(json_object_get(row_named(list, "cap_bpf"), "remedy")),
+		"securityContext: {capabilities: {add: [BPF]}}");
 	ck_assert(!json_is_true(json_object_get(row_named(list, "bpf"), "ok")));
 	ck_assert(json_is_true(json_object_get(row_named(list, "bpf"), "required")));
 	for (uint32_t i = 0; i < p->n; i++)
@@ -229,8 +237,9 @@ START_TEST(probe_tells_what_is_missing_once_rights_are_gone)
 	setenv("INVOCATION_ID", "x", 1);
 	ck_assert_int_eq(probe_run(&p, probe_config()), 0);
 	list = probe_json(p);
-	ck_assert_str_eq(json_string_value(json_object_get(row_named(list, "bpf"), "remedy")),
-			 "AmbientCapabilities=CAP_BPF CAP_PERFMON");
+	ck_assert_str_eq(
+		json_string_value(json_object_get(row_named(list, "bpf"), "remedy")),
+		"AmbientCapabilities=CAP_BPF CAP_PERFMON");
 	json_decref(list);
 	probe_free(p);
 }
@@ -295,7 +304,9 @@ static int manager(char path[108])
 
 	snprintf(path, 108, "@check_privilege.%d", getpid());
 	memcpy(a.sun_path + 1, path + 1, strlen(path) - 1);
-	ck_assert_int_eq(bind(s, (struct sockaddr *)&a, (socklen_t)(sizeof(sa_family_t) + strlen(path))), 0);
+	ck_assert_int_eq(bind(s, (struct sockaddr *)&a,
+			      (socklen_t)(sizeof(sa_family_t) + strlen(path))),
+			 0);
 	return s;
 }
 
@@ -347,10 +358,15 @@ START_TEST(notification_reaches_the_manager_and_the_descriptor)
 }
 END_TEST
 
-static const struct { const char *path; int want; } sockets[] = {
-	{ "relative", -EINVAL }, { "/", -EINVAL }, { "@", -EINVAL }, { "/no/such/socket", -ENOENT },
+static const struct { const char *path; int want;
+} sockets[] = {
+	{ "relative", -EINVAL },
+	{ "/", -EINVAL },
+	{ "@", -EINVAL },
+	{ "/no/such/socket", -ENOENT },
 	{ "/a23456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
-	  "123456789012345678", -EINVAL },
+	  "123456789012345678",
+	  -EINVAL },
 };
 START_TEST(bad_notify_socket_is_an_error)
 {

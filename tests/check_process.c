@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makers of events and answers, and the program that runs the suites of sidecar/process. */
+/* Makers of events and answers, and the program that runs the suites of sidecar/process.
+ */
 #include "tests/check_process.h"
 
 #include <stdio.h>
@@ -10,7 +11,9 @@ struct process_table *table;
 
 void table_open(void)
 {
-	struct process_options o = { .node = "n1", .replay = true, .max_processes = 4096, .max_maps = 64 };
+	struct process_options o = {
+		.node = "n1", .replay = true, .max_processes = 4096, .max_maps = 64
+	};
 
 	ck_assert_int_eq(process_table_create(&table, &o, NULL), 0);
 }
@@ -20,10 +23,15 @@ void table_close(void)
 	process_table_destroy(table);
 }
 
-static struct ev_head head(uint32_t type, uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at)
+static struct ev_head head(uint32_t type, uint32_t pid, uint64_t start_ns,
+			   uint64_t exec_id, uint64_t at)
 {
-	return (struct ev_head){ .type = type, .tgid = pid, .tid = pid, .start_ns = start_ns,
-				 .exec_id = exec_id, .boot_ns = at };
+	return (struct ev_head){ .type = type,
+				 .tgid = pid,
+				 .tid = pid,
+				 .start_ns = start_ns,
+				 .exec_id = exec_id,
+				 .boot_ns = at };
 }
 
 static void set_name(char comm[EV_COMM_LEN], const char *name)
@@ -31,10 +39,13 @@ static void set_name(char comm[EV_COMM_LEN], const char *name)
 	snprintf(comm, EV_COMM_LEN, "%s", name);
 }
 
-struct image *sample(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at, const char *comm,
-		     uint64_t frame)
+struct image *sample(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at,
+		     const char *comm, uint64_t frame)
 {
-	union { struct ev_sample s; uint8_t room[sizeof(struct ev_sample) + 8]; } e = { .s = { .user_frames = frame != 0 } };
+	union {
+		struct ev_sample s;
+		uint8_t room[sizeof(struct ev_sample) + 8];
+	} e = { .s = { .user_frames = frame != 0 } };
 
 	e.s.head = head(EV_SAMPLE, pid, start_ns, exec_id, at);
 	set_name(e.s.comm, comm);
@@ -42,11 +53,13 @@ struct image *sample(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t
 	return process_on_sample(table, &e.s);
 }
 
-void forked(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint32_t parent, uint64_t parent_start,
-	    uint64_t parent_exec, uint64_t at)
+void forked(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint32_t parent,
+	    uint64_t parent_start, uint64_t parent_exec, uint64_t at)
 {
-	struct ev_fork e = { .head = head(EV_FORK, pid, start_ns, exec_id, at), .parent_tgid = parent,
-			     .parent_start_ns = parent_start, .parent_exec_id = parent_exec };
+	struct ev_fork e = { .head = head(EV_FORK, pid, start_ns, exec_id, at),
+			     .parent_tgid = parent,
+			     .parent_start_ns = parent_start,
+			     .parent_exec_id = parent_exec };
 
 	set_name(e.comm, "forked");
 	process_on_fork(table, &e);
@@ -60,8 +73,8 @@ void comm_exec(uint32_t pid, uint64_t at, const char *comm)
 	process_on_comm_exec(table, &e);
 }
 
-struct image *execed(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at, const char *filename,
-		     uint64_t inode)
+struct image *execed(uint32_t pid, uint64_t start_ns, uint64_t exec_id, uint64_t at,
+		     const char *filename, uint64_t inode)
 {
 	const char *slash = strrchr(filename, '/');
 	struct ev_exec *e = calloc(1, sizeof(*e) + strlen(filename) + 8);
@@ -107,8 +120,8 @@ void peek_exit(uint32_t pid, uint64_t start_ns, uint64_t at)
 	process_peek(table, &h);
 }
 
-static void map_event(struct ev_mmap *template, uint32_t pid, uint64_t at, uint64_t addr, uint64_t len,
-		      const char *path)
+static void map_event(struct ev_mmap *template, uint32_t pid, uint64_t at, uint64_t addr,
+		      uint64_t len, const char *path)
 {
 	struct ev_mmap *e = calloc(1, sizeof(*e) + strlen(path) + 8);
 	uint32_t flags = template->head.flags;
@@ -124,14 +137,18 @@ static void map_event(struct ev_mmap *template, uint32_t pid, uint64_t at, uint6
 	free(e);
 }
 
-void mapped(uint32_t pid, uint64_t at, uint64_t addr, uint64_t len, uint64_t inode, const char *path)
+void mapped(uint32_t pid, uint64_t at, uint64_t addr, uint64_t len, uint64_t inode,
+	    const char *path)
 {
-	struct ev_mmap e = { .inode = inode, .dev_major = inode ? 8 : 0, .dev_minor = inode ? 1 : 0 };
+	struct ev_mmap e = { .inode = inode,
+			     .dev_major = inode ? 8 : 0,
+			     .dev_minor = inode ? 1 : 0 };
 
 	map_event(&e, pid, at, addr, len, path);
 }
 
-void mapped_id(uint32_t pid, uint64_t at, uint64_t addr, uint64_t len, uint8_t id, const char *path)
+void mapped_id(uint32_t pid, uint64_t at, uint64_t addr, uint64_t len, uint8_t id,
+	       const char *path)
 {
 	struct ev_mmap e = { .build_id_len = 20, .head.flags = EV_F_MMAP_BUILD_ID };
 
@@ -168,10 +185,16 @@ static void put_maps(struct answer_writer *w, const struct reading *r)
 		size_t n = strlen(r->maps[i].path);
 
 		maps[i] = (struct answer_map){
-			.start = r->maps[i].start, .end = r->maps[i].end, .offset = r->maps[i].offset,
-			.inode = r->maps[i].inode, .size = r->maps[i].mtime ? 4096 : 0,
-			.mtime_ns = r->maps[i].mtime, .dev_major = r->maps[i].inode ? 8 : 0,
-			.dev_minor = r->maps[i].minor, .path_off = used, .path_len = n,
+			.start = r->maps[i].start,
+			.end = r->maps[i].end,
+			.offset = r->maps[i].offset,
+			.inode = r->maps[i].inode,
+			.size = r->maps[i].mtime ? 4096 : 0,
+			.mtime_ns = r->maps[i].mtime,
+			.dev_major = r->maps[i].inode ? 8 : 0,
+			.dev_minor = r->maps[i].minor,
+			.path_off = used,
+			.path_len = n,
 		};
 		memcpy(strings + used, r->maps[i].path, n);
 		used += n;
@@ -183,7 +206,9 @@ static void put_maps(struct answer_writer *w, const struct reading *r)
 int answer(const struct image *i, const struct reading *r)
 {
 	static _Alignas(8) uint8_t buf[16384];
-	struct answer_file exe = { .inode = r->exe_inode, .dev_major = 8, .dev_minor = 1 };
+	struct answer_file exe = { .inode = r->exe_inode,
+				   .dev_major = 8,
+				   .dev_minor = 1 };
 	struct answer_writer w;
 	struct answer_head *h = answer_begin(&w, buf, sizeof(buf));
 
@@ -208,11 +233,13 @@ int answer(const struct image *i, const struct reading *r)
 	return process_apply(table, buf, w.n, -1);
 }
 
-int file_answer(enum door_ask what, const struct image *i, const struct file *f, int error, uint64_t size,
-		int64_t mtime, uint32_t uid, int fd)
+int file_answer(enum door_ask what, const struct image *i, const struct file *f,
+		int error, uint64_t size, int64_t mtime, uint32_t uid, int fd)
 {
 	_Alignas(8) uint8_t buf[256];
-	struct answer_file id = { .size = size, .mtime_ns = mtime, .uid = uid, .how = BY_TARGET_PATH };
+	struct answer_file id = {
+		.size = size, .mtime_ns = mtime, .uid = uid, .how = BY_TARGET_PATH
+	};
 	struct answer_writer w;
 	struct answer_head *h = answer_begin(&w, buf, sizeof(buf));
 
@@ -251,7 +278,8 @@ const char *layout(const struct image *i)
 	out[0] = 0;
 	for (uint32_t k = 0; k < i->n_maps; k++)
 		n += snprintf(out + n, sizeof(out) - n, "%s%llx-%llx:%llx", k ? " " : "",
-			      (unsigned long long)i->maps[k].start, (unsigned long long)i->maps[k].end,
+			      (unsigned long long)i->maps[k].start,
+			      (unsigned long long)i->maps[k].end,
 			      (unsigned long long)i->maps[k].file_offset);
 	return out;
 }

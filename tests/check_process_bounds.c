@@ -30,7 +30,10 @@ START_TEST(a_storm_of_processes_leaves_a_bounded_table_that_still_works)
 	ck_assert_uint_le(c.images, 2 * 4096 + 1);
 	ck_assert_uint_le(c.heap_bytes - before.heap_bytes, 8u << 20);
 	i = sample(77, at, 1, at + 10, "fresh", 0);
-	answer(i, &(struct reading){ .begin = at + 20, .end = at + 30, .comm = "fresh", .exe = "/bin/fresh" });
+	answer(i, &(struct reading){ .begin = at + 20,
+				     .end = at + 30,
+				     .comm = "fresh",
+				     .exe = "/bin/fresh" });
 	ck_assert_str_eq(label(i, "process.executable.path"), "/bin/fresh");
 	image_put(table, i);
 	process_tick(table, at + 200 * SEC);
@@ -96,7 +99,8 @@ START_TEST(a_cut_or_changed_answer_is_refused_whole)
 		ck_assert_int_eq(process_apply(table, cut, n, -1), -EBADMSG);
 		((struct answer_head *)cut)->size = n;
 		/* A whole section less is an answer that says less. */
-		if (n > sizeof(*h) && n != w.n - sizeof(m) - sizeof(struct answer_section))
+		if (n > sizeof(*h) &&
+		    n != w.n - sizeof(m) - sizeof(struct answer_section))
 			ck_assert_int_eq(process_apply(table, cut, n, -1), -EBADMSG);
 	}
 	((struct answer_map *)(buf + w.n - sizeof(m)))->path_len = 2;	/* one past the strings */

@@ -10,17 +10,21 @@
 
 /* --- overlaps: a mapping at 0x1000-0x5000 (offset 0), then one more --- */
 
-static const struct { const char *what; uint64_t start, len; const char *want; } overlaps[] = {
-	{ "before",		0x500, 0x100,	"500-600:0 1000-5000:0" },
-	{ "after",		0x6000, 0x1000,	"1000-5000:0 6000-7000:0" },
-	{ "over the beginning",	0x800, 0x1000,	"800-1800:0 1800-5000:800" },
-	{ "over the end",	0x4000, 0x2000,	"1000-4000:0 4000-6000:0" },
-	{ "in the middle",	0x2000, 0x1000,	"1000-2000:0 2000-3000:0 3000-5000:2000" },
-	{ "the same range",	0x1000, 0x4000,	"1000-5000:0" },
-	{ "all around",		0x800, 0x8000,	"800-8800:0" },
+static const struct {
+	const char *what;
+	uint64_t start, len;
+	const char *want;
+} overlaps[] = {
+	{ "before", 0x500, 0x100, "500-600:0 1000-5000:0" },
+	{ "after", 0x6000, 0x1000, "1000-5000:0 6000-7000:0" },
+	{ "over the beginning", 0x800, 0x1000, "800-1800:0 1800-5000:800" },
+	{ "over the end", 0x4000, 0x2000, "1000-4000:0 4000-6000:0" },
+	{ "in the middle", 0x2000, 0x1000, "1000-2000:0 2000-3000:0 3000-5000:2000" },
+	{ "the same range", 0x1000, 0x4000, "1000-5000:0" },
+	{ "all around", 0x800, 0x8000, "800-8800:0" },
 	{ "same start, shorter", 0x1000, 0x1000, "1000-2000:0 2000-5000:1000" },
-	{ "same end, shorter",	0x4000, 0x1000,	"1000-4000:0 4000-5000:0" },
-	{ "touching",		0x5000, 0x1000,	"1000-5000:0 5000-6000:0" },
+	{ "same end, shorter", 0x4000, 0x1000, "1000-4000:0 4000-5000:0" },
+	{ "touching", 0x5000, 0x1000, "1000-5000:0 5000-6000:0" },
 };
 START_TEST(a_new_mapping_cuts_what_was_in_its_way)
 {
@@ -30,7 +34,8 @@ START_TEST(a_new_mapping_cuts_what_was_in_its_way)
 	mapped(10, 10, 0x1000, 0x4000, 5, "/bin/a");
 	mapped(10, 11, overlaps[_i].start, overlaps[_i].len, 6, "/bin/b");
 	i = sample(10, 1, 1, 20, "a", 0);
-	ck_assert_msg(!strcmp(layout(i), overlaps[_i].want), "%s: %s", overlaps[_i].what, layout(i));
+	ck_assert_msg(!strcmp(layout(i), overlaps[_i].want), "%s: %s", overlaps[_i].what,
+		      layout(i));
 	ck_assert_str_eq(image_find(i, overlaps[_i].start)->file->path, "/bin/b");
 	image_put(table, i);
 }
@@ -52,7 +57,8 @@ START_TEST(random_mappings_stay_sorted_and_the_last_one_wins)
 		file = 1 + (seed >> 24) % 5;
 		mapped(10, 10 + n, 0x100000 + start * 0x1000, len * 0x1000, file, "/f");
 		memset(owner + start, file, len);
-		/* The bound may refuse one; then nothing of it may be there, so stop before it. */
+		/* The bound may refuse one; then nothing of it may be there, so stop
+		 * before it. */
 		if (process_find(table, 10, 1)->n_maps + 2 > 64)
 			break;
 	}
@@ -96,7 +102,11 @@ START_TEST(pieces_of_one_mapping_become_one)
 }
 END_TEST
 
-static const struct { const char *path; bool has_file; enum mapping_kind want; } kinds[] = {
+static const struct {
+	const char *path;
+	bool has_file;
+	enum mapping_kind want;
+} kinds[] = {
 	{ "/usr/bin/x", true, MAPPING_FILE },
 	{ "[vdso]", false, MAPPING_VDSO },
 	{ "[vsyscall]", false, MAPPING_VDSO },
@@ -112,8 +122,9 @@ static const struct { const char *path; bool has_file; enum mapping_kind want; }
 };
 START_TEST(kinds_of_mappings)
 {
-	ck_assert_msg(mapping_kind_of(kinds[_i].path, strlen(kinds[_i].path), kinds[_i].has_file) ==
-		      kinds[_i].want, "%s", kinds[_i].path);
+	ck_assert_msg(mapping_kind_of(kinds[_i].path, strlen(kinds[_i].path),
+				      kinds[_i].has_file) == kinds[_i].want,
+		      "%s", kinds[_i].path);
 }
 END_TEST
 
@@ -167,9 +178,13 @@ END_TEST
 START_TEST(one_path_may_be_two_files)
 {
 	struct image *i = sample(10, 1, 1, 10, "a", 0);
-	struct reading r = { .begin = 20, .end = 30, .comm = "a", .n_maps = 2,
-			     .maps = { { 0x1000, 0x2000, 0, 5, 1, 77, "/lib/libx.so" },
-				       { 0x8000, 0x9000, 0, 6, 1, 78, "/lib/libx.so" } } };
+	struct reading r = { .begin = 20,
+			     .end = 30,
+			     .comm = "a",
+			     .n_maps = 2,
+			     .maps = {
+				     { 0x1000, 0x2000, 0, 5, 1, 77, "/lib/libx.so" },
+				     { 0x8000, 0x9000, 0, 6, 1, 78, "/lib/libx.so" } } };
 
 	answer(i, &r);
 	ck_assert_ptr_ne(image_find(i, 0x1000)->file, image_find(i, 0x8000)->file);
@@ -272,7 +287,8 @@ START_TEST(a_namesake_with_another_build_id_is_not_taken_for_the_file)
 	ck_assert_int_eq(f->state, FILE_SENT);
 	ck_assert(process_file_confirm(table, f, right));
 	ck_assert_int_eq(f->state, FILE_SENT);
-	ck_assert(!process_file_confirm(table, f, "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"));
+	ck_assert(!process_file_confirm(table, f,
+					"cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"));
 	ck_assert_int_eq(f->state, FILE_FAILED);
 	ck_assert(!process_file_confirm(table, f, NULL));
 	ck_assert_str_eq(f->build_id, right);
@@ -280,7 +296,12 @@ START_TEST(a_namesake_with_another_build_id_is_not_taken_for_the_file)
 }
 END_TEST
 
-static struct { unsigned calls; struct file *file; enum mapping_kind kind; bool debug; } given;
+static struct {
+	unsigned calls;
+	struct file *file;
+	enum mapping_kind kind;
+	bool debug;
+} given;
 
 static void on_file(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug)
 {
@@ -389,7 +410,8 @@ START_TEST(no_perf_map_leaves_the_code_anonymous)
 
 	answer(i, &r);
 	image_put(table, sample(10, 1, 1, 2 * SEC, "node", 0x1800));
-	file_answer(DOOR_PERF_MAP, i, process_file(table, FIRST_FILE_ID), -ENOENT, 0, 0, 0, -1);
+	file_answer(DOOR_PERF_MAP, i, process_file(table, FIRST_FILE_ID), -ENOENT, 0, 0,
+		    0, -1);
 	ck_assert(!i->pending);
 	ck_assert_int_eq(image_find(i, 0x1800)->kind, MAPPING_ANON);
 	ck_assert_uint_eq(i->perf_map_id, 0);
@@ -446,18 +468,22 @@ Suite *files_suite(void)
 	tcase_add_test(tc, the_number_of_mappings_is_bounded);
 	tcase_add_test(tc, pieces_of_one_mapping_become_one);
 	tcase_add_loop_test(tc, kinds_of_mappings, 0, N(kinds));
-	tcase_add_test(tc, what_was_mapped_during_a_reading_stays_and_what_was_before_goes);
+	tcase_add_test(tc,
+		       what_was_mapped_during_a_reading_stays_and_what_was_before_goes);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("files");
 	tcase_add_checked_fixture(tc, table_open, table_close);
 	tcase_add_test(tc, one_file_serves_all_processes_and_an_inode_alone_none);
 	tcase_add_test(tc, one_path_may_be_two_files);
-	tcase_add_test(tc, a_build_id_from_an_event_is_joined_with_the_identity_that_a_reading_tells);
+	tcase_add_test(
+		tc,
+		a_build_id_from_an_event_is_joined_with_the_identity_that_a_reading_tells);
 	tcase_add_test(tc, an_exec_gives_its_first_mapping_a_device_and_an_inode);
 	tcase_add_test(tc, a_build_id_alone_is_shared_only_among_files_that_root_owns);
 	tcase_add_test(tc, a_namesake_with_another_build_id_is_not_taken_for_the_file);
 	tcase_add_test(tc, a_sampled_file_is_opened_once_and_handed_over_once);
-	tcase_add_test(tc, a_file_opened_by_name_must_have_the_size_and_time_that_were_mapped);
+	tcase_add_test(
+		tc, a_file_opened_by_name_must_have_the_size_and_time_that_were_mapped);
 	tcase_add_test(tc, generated_code_gets_the_perf_map_of_its_process);
 	tcase_add_test(tc, no_perf_map_leaves_the_code_anonymous);
 	tcase_add_test(tc, a_name_that_looks_deleted_is_kept_when_it_was_executed_so);

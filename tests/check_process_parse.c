@@ -46,7 +46,8 @@ START_TEST(cut_stat_is_refused)
 	const char *text = "42 (x)" STAT_TAIL;
 	struct proc_stat st;
 
-	for (size_t n = 0; n < strlen("42 (x) S 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 123"); n++)
+	for (size_t n = 0;
+	     n < strlen("42 (x) S 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 123"); n++)
 		ck_assert_int_eq(stat_parse(text, n, &st), -EBADMSG);
 }
 END_TEST
@@ -77,19 +78,29 @@ START_TEST(an_exec_shows_as_zero_addresses)
 }
 END_TEST
 
-static const struct { const char *line; int want; uint64_t start, inode; uint32_t major, minor; bool exec;
-		      const char *path; } lines[] = {
-	{ "00400000-00452000 r-xp 00001000 08:02 173521 /usr/bin/x", 0, 0x400000, 173521, 8, 2, true, "/usr/bin/x" },
+static const struct {
+	const char *line;
+	int want;
+	uint64_t start, inode;
+	uint32_t major, minor;
+	bool exec;
+	const char *path;
+} lines[] = {
+	{ "00400000-00452000 r-xp 00001000 08:02 173521 /usr/bin/x", 0, 0x400000, 173521,
+	  8, 2, true, "/usr/bin/x" },
 	{ "7f00-7f10 r-xp 0 103:fffff 1 /a", 0, 0x7f00, 1, 0x103, 0xfffff, true, "/a" },
-	{ "7f00-7f10 r--s 0 00:1f 18446744073709551615 /a b  c", 0, 0x7f00, UINT64_MAX, 0, 0x1f, false, "/a b  c" },
+	{ "7f00-7f10 r--s 0 00:1f 18446744073709551615 /a b  c", 0, 0x7f00, UINT64_MAX, 0,
+	  0x1f, false, "/a b  c" },
 	{ "7f00-7f10 rwxp 00000000 00:00 0 ", 0, 0x7f00, 0, 0, 0, true, NULL },
 	{ "7f00-7f10 rwxp 00000000 00:00 0", 0, 0x7f00, 0, 0, 0, true, NULL },
-	{ "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]", 0,
-	  0xffffffffff600000, 0, 0, 0, true, "[vsyscall]" },
+	{ "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]",
+	  0, 0xffffffffff600000, 0, 0, 0, true, "[vsyscall]" },
 	{ "7f00-7f00 r-xp 0 0:0 0", -EBADMSG, 0, 0, 0, 0, false, NULL },
 	{ "7f10-7f00 r-xp 0 0:0 0", -EBADMSG, 0, 0, 0, 0, false, NULL },
-	{ "7f00-7f10 r-xp 0 0:0 18446744073709551616 /a", -EBADMSG, 0, 0, 0, 0, false, NULL },
-	{ "10000000000000000-10000000000001000 r-xp 0 0:0 0", -EBADMSG, 0, 0, 0, 0, false, NULL },
+	{ "7f00-7f10 r-xp 0 0:0 18446744073709551616 /a", -EBADMSG, 0, 0, 0, 0, false,
+	  NULL },
+	{ "10000000000000000-10000000000001000 r-xp 0 0:0 0", -EBADMSG, 0, 0, 0, 0, false,
+	  NULL },
 	{ "7f00-7f10 r-xp 0 100000000:0 0", -EBADMSG, 0, 0, 0, 0, false, NULL },
 	{ "7f00 r-xp", -EBADMSG, 0, 0, 0, 0, false, NULL },
 	{ "7f00-7f10 r-xp", -EBADMSG, 0, 0, 0, 0, false, NULL },
@@ -100,7 +111,8 @@ START_TEST(lines_of_maps)
 {
 	struct maps_line l;
 
-	ck_assert_msg(maps_line_parse(lines[_i].line, strlen(lines[_i].line), &l) == lines[_i].want,
+	ck_assert_msg(maps_line_parse(lines[_i].line, strlen(lines[_i].line), &l) ==
+			      lines[_i].want,
 		      "%s", lines[_i].line);
 	if (lines[_i].want)
 		return;
@@ -112,7 +124,8 @@ START_TEST(lines_of_maps)
 	ck_assert_int_eq(l.path != NULL, lines[_i].path != NULL);
 	if (l.path)
 		ck_assert_msg(l.path_len == strlen(lines[_i].path) &&
-			      !memcmp(l.path, lines[_i].path, l.path_len), "%s", lines[_i].line);
+				      !memcmp(l.path, lines[_i].path, l.path_len),
+			      "%s", lines[_i].line);
 }
 END_TEST
 
@@ -134,8 +147,9 @@ static int see(void *arg, const struct maps_line *l)
 START_TEST(reads_may_cut_lines_anywhere)
 {
 	static char buf[MAPS_LINE_MAX];
-	const char *text = "1000-2000 r-xp 0 8:1 5 /a\nbad line\n2000-3000 r--p 0 8:1 5 /a\n\n"
-			   "3000-4000 r-xp 0 8:1 6 /b";
+	const char *text =
+		"1000-2000 r-xp 0 8:1 5 /a\nbad line\n2000-3000 r--p 0 8:1 5 /a\n\n"
+		"3000-4000 r-xp 0 8:1 6 /b";
 	size_t n = strlen(text);
 
 	for (size_t step = 1; step <= n; step++) {
@@ -168,7 +182,8 @@ START_TEST(a_line_too_long_does_not_spill_into_the_next)
 	n += snprintf(text + n, 100000 - n, "\n2000-3000 r-xp 0 8:1 5 /");
 	memset(text + n, 'b', 60000);
 	n += 60000;
-	n += snprintf(text + n, 100000 - n, " 7000-8000 r-xp 0 8:1 5 /c\n3000-4000 r-xp 0 8:1 5 /d\n");
+	n += snprintf(text + n, 100000 - n,
+		      " 7000-8000 r-xp 0 8:1 5 /c\n3000-4000 r-xp 0 8:1 5 /d\n");
 	for (size_t at = 0; at < n; at += 4096)
 		maps_stream_feed(&s, text + at, n - at < 4096 ? n - at : 4096);
 	maps_stream_end(&s);
@@ -188,8 +203,11 @@ START_TEST(sixty_thousand_mappings_keep_only_the_executable_one)
 	char line[128];
 
 	for (uint64_t k = 0; k < 60000; k++) {
-		int n = snprintf(line, sizeof(line), "%llx-%llx r--s 00000000 08:01 12 /var/lib/data/segment%llu\n",
-				 0x100000ull + k * 0x1000, 0x101000ull + k * 0x1000, (unsigned long long)k);
+		int n = snprintf(
+			line, sizeof(line),
+			"%llx-%llx r--s 00000000 08:01 12 /var/lib/data/segment%llu\n",
+			0x100000ull + k * 0x1000, 0x101000ull + k * 0x1000,
+			(unsigned long long)k);
 
 		maps_stream_feed(&s, line, n);
 	}
@@ -213,8 +231,9 @@ END_TEST
 START_TEST(only_wanted_variables_leave_the_environment)
 {
 	static const char *const names[] = { "OTEL_SERVICE_NAME", "A" };
-	static const char env[] = "SECRET=1\0OTEL_SERVICE_NAME=x\0novalue\0=v\0OTEL_SERVICE_NAME_X=1\0"
-				  "A=1=2\0OTEL_SERVICE_NAME=y\0A";
+	static const char env[] =
+		"SECRET=1\0OTEL_SERVICE_NAME=x\0novalue\0=v\0OTEL_SERVICE_NAME_X=1\0"
+		"A=1=2\0OTEL_SERVICE_NAME=y\0A";
 	struct env_filter f = { names, 2 };
 	char out[256];
 	int n = environ_filter(env, sizeof(env) - 1, &f, out, sizeof(out));
@@ -256,17 +275,20 @@ START_TEST(the_line_that_names_the_cgroup)
 	const char *path = "";
 	size_t n = 0;
 
-	ck_assert_int_eq(cgroup_choose(cgroups[_i].text, strlen(cgroups[_i].text), &path, &n),
-			 cgroups[_i].found);
+	ck_assert_int_eq(
+		cgroup_choose(cgroups[_i].text, strlen(cgroups[_i].text), &path, &n),
+		cgroups[_i].found);
 	if (cgroups[_i].found)
-		ck_assert_msg(n == strlen(cgroups[_i].want) && !memcmp(path, cgroups[_i].want, n),
+		ck_assert_msg(n == strlen(cgroups[_i].want) &&
+				      !memcmp(path, cgroups[_i].want, n),
 			      "%s", cgroups[_i].text);
 }
 END_TEST
 
 START_TEST(the_innermost_pid_of_status)
 {
-	const char *text = "Name:\tNSpid:\t9\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t500\t77\t1\n";
+	const char *text =
+		"Name:\tNSpid:\t9\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t500\t77\t1\n";
 	struct proc_status st;
 
 	ck_assert_int_eq(status_parse(text, strlen(text), &st), 0);
@@ -284,7 +306,8 @@ Suite *parse_suite(void)
 	Suite *s = suite_create("process texts");
 	TCase *tc = tcase_create("parse");
 
-	tcase_add_loop_test(tc, a_hostile_name_does_not_shift_the_fields_of_stat, 0, N(comms));
+	tcase_add_loop_test(tc, a_hostile_name_does_not_shift_the_fields_of_stat, 0,
+			    N(comms));
 	tcase_add_test(tc, cut_stat_is_refused);
 	tcase_add_test(tc, ticks_follow_the_readers_time_namespace);
 	tcase_add_test(tc, an_exec_shows_as_zero_addresses);

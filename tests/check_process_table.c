@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes and images by hand-made events: who is who over exec, fork, exit and pid reuse. */
+/* Processes and images by hand-made events: who is who over exec, fork, exit and pid
+ * reuse. */
 #include "tests/check_process.h"
 
 #include <errno.h>
@@ -9,8 +10,14 @@
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static const struct reading shop = {
-	.begin = 20, .end = 30, .comm = "worker", .exe = "/opt/worker", .exe_inode = 5, .ppid = 1,
-	.cgroup = "0::/docker/" HEX64 "\n", .env = "OTEL_SERVICE_NAME=shop\nOTEL_RESOURCE_ATTRIBUTES=team=a",
+	.begin = 20,
+	.end = 30,
+	.comm = "worker",
+	.exe = "/opt/worker",
+	.exe_inode = 5,
+	.ppid = 1,
+	.cgroup = "0::/docker/" HEX64 "\n",
+	.env = "OTEL_SERVICE_NAME=shop\nOTEL_RESOURCE_ATTRIBUTES=team=a",
 	.maps = { { 0x1000, 0x3000, 0, 5, 1, 77, "/opt/worker" },
 		  { 0x8000, 0x9000, 0x1000, 6, 1, 78, "/lib/libc.so" } },
 	.n_maps = 2,
@@ -103,14 +110,18 @@ END_TEST
 
 /* --- late readings: never a stranger's data --- */
 
-static const struct { const char *what; uint64_t exec_at, exit_at, end; enum image_state want; } late[] = {
-	{ "nothing happened",			0, 0, 30, IMAGE_READ },
-	{ "exec after the reading",		31, 0, 30, IMAGE_READ },
-	{ "exec at the reading's end",		30, 0, 30, IMAGE_GONE },
-	{ "exec between sample and reading",	15, 0, 30, IMAGE_GONE },
-	{ "exec before the sample",		9, 0, 30, IMAGE_READ },
-	{ "exit before the reading's end",	0, 25, 30, IMAGE_GONE },
-	{ "exit after the reading",		0, 31, 30, IMAGE_READ },
+static const struct {
+	const char *what;
+	uint64_t exec_at, exit_at, end;
+	enum image_state want;
+} late[] = {
+	{ "nothing happened", 0, 0, 30, IMAGE_READ },
+	{ "exec after the reading", 31, 0, 30, IMAGE_READ },
+	{ "exec at the reading's end", 30, 0, 30, IMAGE_GONE },
+	{ "exec between sample and reading", 15, 0, 30, IMAGE_GONE },
+	{ "exec before the sample", 9, 0, 30, IMAGE_READ },
+	{ "exit before the reading's end", 0, 25, 30, IMAGE_GONE },
+	{ "exit after the reading", 0, 31, 30, IMAGE_READ },
 };
 START_TEST(a_reading_serves_an_image_only_when_no_exec_lies_before_its_end)
 {
@@ -159,7 +170,8 @@ START_TEST(an_exec_does_not_end_the_image_it_makes)
 }
 END_TEST
 
-/* A whole exec with ticks inside it, drained at once: the image that it makes is worth reading. */
+/* A whole exec with ticks inside it, drained at once: the image that it makes is worth
+ * reading. */
 START_TEST(a_tick_inside_an_exec_that_was_drained_with_it_does_not_end_the_new_image)
 {
 	struct image *i;
@@ -203,8 +215,11 @@ END_TEST
 
 START_TEST(errors_of_a_reading_are_told_apart)
 {
-	static const struct { int error; enum image_state want; } t[] = {
-		{ -ESRCH, IMAGE_GONE }, { -EACCES, IMAGE_UNREADABLE }, { -ETIMEDOUT, IMAGE_TIMEOUT },
+	static const struct { int error; enum image_state want;
+	} t[] = {
+		{ -ESRCH, IMAGE_GONE },
+		{ -EACCES, IMAGE_UNREADABLE },
+		{ -ETIMEDOUT, IMAGE_TIMEOUT },
 	};
 	struct process_counts c;
 
@@ -398,8 +413,14 @@ END_TEST
 START_TEST(the_main_threads_name_is_followed_and_no_other)
 {
 	struct image *i = sample(10, 1, 1, 10, "first", 0);
-	struct { struct ev_sample s; } e = { .s.head = { .type = EV_SAMPLE, .tgid = 10, .tid = 12,
-		.start_ns = 1, .exec_id = 1, .boot_ns = 20 } };
+	struct {
+		struct ev_sample s;
+	} e = { .s.head = { .type = EV_SAMPLE,
+			    .tgid = 10,
+			    .tid = 12,
+			    .start_ns = 1,
+			    .exec_id = 1,
+			    .boot_ns = 20 } };
 	uint32_t version = i->label_version;
 
 	strncpy(e.s.comm, "other", sizeof(e.s.comm));
@@ -416,7 +437,10 @@ END_TEST
 START_TEST(a_move_to_another_cgroup_changes_the_container)
 {
 	struct image *i = sample(10, 1, 1, 10, "worker", 0);
-	struct reading r = { .ask = DOOR_CGROUP, .begin = 50, .end = 60, .cgroup = "0::/system.slice/a\n" };
+	struct reading r = { .ask = DOOR_CGROUP,
+			     .begin = 50,
+			     .end = 60,
+			     .cgroup = "0::/system.slice/a\n" };
 
 	answer(i, &shop);
 	answer(i, &r);
@@ -430,8 +454,15 @@ END_TEST
 
 static struct image *sample_in(uint32_t pid, uint64_t at, uint64_t cgroup)
 {
-	struct { struct ev_sample s; } e = { .s = { .cgroup_id = cgroup, .head = { .type = EV_SAMPLE,
-		.tgid = pid, .tid = pid, .start_ns = 1, .exec_id = 1, .boot_ns = at } } };
+	struct {
+		struct ev_sample s;
+	} e = { .s = { .cgroup_id = cgroup,
+		       .head = { .type = EV_SAMPLE,
+				 .tgid = pid,
+				 .tid = pid,
+				 .start_ns = 1,
+				 .exec_id = 1,
+				 .boot_ns = at } } };
 
 	return process_on_sample(table, &e.s);
 }
@@ -470,8 +501,14 @@ END_TEST
 
 START_TEST(a_kernel_thread_is_never_read)
 {
-	struct { struct ev_sample s; } e = { .s.head = { .type = EV_SAMPLE, .tgid = 2, .tid = 2,
-		.start_ns = 1, .boot_ns = 20, .flags = EV_F_KTHREAD } };
+	struct {
+		struct ev_sample s;
+	} e = { .s.head = { .type = EV_SAMPLE,
+			    .tgid = 2,
+			    .tid = 2,
+			    .start_ns = 1,
+			    .boot_ns = 20,
+			    .flags = EV_F_KTHREAD } };
 	struct image *i;
 
 	strncpy(e.s.comm, "kthreadd", sizeof(e.s.comm));
@@ -491,13 +528,20 @@ Suite *table_suite(void)
 	tcase_add_checked_fixture(tc, table_open, table_close);
 	tcase_add_test(tc, first_sight_waits_for_one_reading_and_shows_what_events_said);
 	tcase_add_test(tc, exec_makes_a_new_image_that_inherits_nothing);
-	tcase_add_test(tc, a_sample_with_a_newer_exec_id_makes_an_image_though_the_exec_was_lost);
+	tcase_add_test(
+		tc,
+		a_sample_with_a_newer_exec_id_makes_an_image_though_the_exec_was_lost);
 	tcase_add_test(tc, a_sample_inside_an_exec_finds_the_image_that_exec_completes);
-	tcase_add_loop_test(tc, a_reading_serves_an_image_only_when_no_exec_lies_before_its_end, 0, N(late));
+	tcase_add_loop_test(
+		tc, a_reading_serves_an_image_only_when_no_exec_lies_before_its_end, 0,
+		N(late));
 	tcase_add_test(tc, an_exec_that_was_drained_before_its_process_was_known_counts);
 	tcase_add_test(tc, an_exec_does_not_end_the_image_it_makes);
-	tcase_add_test(tc, a_tick_inside_an_exec_that_was_drained_with_it_does_not_end_the_new_image);
-	tcase_add_test(tc, the_second_of_two_execs_drained_at_once_ends_the_first_ones_image);
+	tcase_add_test(
+		tc,
+		a_tick_inside_an_exec_that_was_drained_with_it_does_not_end_the_new_image);
+	tcase_add_test(tc,
+		       the_second_of_two_execs_drained_at_once_ends_the_first_ones_image);
 	tcase_add_test(tc, errors_of_a_reading_are_told_apart);
 	tcase_add_test(tc, a_reading_inside_an_exec_is_asked_for_again);
 	tcase_add_test(tc, an_answer_for_another_identity_changes_nothing);

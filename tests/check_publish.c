@@ -9,7 +9,7 @@
 #include "sidecar/publish/stacks.h"
 #include "sidecar/symbols/symbols.h"
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------------------- */
 
 static struct names *names;
 
@@ -38,8 +38,15 @@ START_TEST(an_answer_is_copied_with_its_inlined_levels)
 {
 	char inner[] = "inner", outer[] = "outer", file[] = "a.c";
 	struct sym_name levels[] = {
-		{ .address = 0x10, .function = inner, .file = file, .line = 7, .inlined = true },
-		{ .address = 0x10, .function = outer, .system_name = "_Z5outerv", .offset = 4 },
+		{ .address = 0x10,
+		  .function = inner,
+		  .file = file,
+		  .line = 7,
+		  .inlined = true },
+		{ .address = 0x10,
+		  .function = outer,
+		  .system_name = "_Z5outerv",
+		  .offset = 4 },
 	};
 	struct named *e;
 
@@ -117,11 +124,12 @@ START_TEST(memory_stays_below_the_limit_and_what_is_used_stays)
 	/* Slots beside the entries: at most half full tables of pointers. */
 	ck_assert_uint_le(names_bytes(names), (64 << 10) + 4096 * 8);
 	ck_assert_int_eq(names_get(names, 18, 1)->state, NAMED_READY);
-	ck_assert_str_eq(names_get(names, 16, 19999)->names[0].function, "function_19999");
+	ck_assert_str_eq(names_get(names, 16, 19999)->names[0].function,
+			 "function_19999");
 }
 END_TEST
 
-/* --- stacks ----------------------------------------------------------------------------------- */
+/* --- stacks ------------------------------------------------------------------------- */
 
 START_TEST(a_stack_is_found_by_its_addresses_and_its_owner)
 {
@@ -159,7 +167,7 @@ START_TEST(a_hot_stack_survives_a_flood_of_cold_ones)
 }
 END_TEST
 
-/* --- batches ---------------------------------------------------------------------------------- */
+/* --- batches ------------------------------------------------------------------------ */
 
 START_TEST(a_batch_is_sorted_by_boot_time_and_keeps_the_order_of_equals)
 {
@@ -169,7 +177,9 @@ START_TEST(a_batch_is_sorted_by_boot_time_and_keeps_the_order_of_equals)
 
 	event_batch_init(&b);
 	for (uint32_t i = 0; i < 6; i++) {
-		struct ev_head e = { .type = EV_EXIT, .size = sizeof(e), .boot_ns = times[i], .tid = i };
+		struct ev_head e = {
+			.type = EV_EXIT, .size = sizeof(e), .boot_ns = times[i], .tid = i
+		};
 
 		ck_assert_int_eq(event_batch_add(&b, &e), 0);
 	}
@@ -182,7 +192,10 @@ END_TEST
 
 START_TEST(a_reset_batch_keeps_two_chunks_at_most_and_works_again)
 {
-	static union { struct ev_head head; char bytes[4096]; } big = { .head = { .size = 4096 } };
+	static union {
+		struct ev_head head;
+		char bytes[4096];
+	} big = { .head = { .size = 4096 } };
 	struct event_batch b;
 
 	event_batch_init(&b);
@@ -205,7 +218,8 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("publish");
-	TCase *n = tcase_create("names"), *k = tcase_create("stacks"), *b = tcase_create("batch");
+	TCase *n = tcase_create("names"), *k = tcase_create("stacks"),
+	      *b = tcase_create("batch");
 	SRunner *r;
 	int failed;
 

@@ -29,37 +29,88 @@ static const char *groups_of(const char *regex, const char *text)
 	found = regex_match(r, &scratch, text, strlen(text), spans);
 	ck_assert_int_ge(found, 0);
 	for (uint32_t i = 0; found && i <= regex_groups(r); i++)
-		n += (size_t)snprintf(out + n, sizeof(out) - n, "%d,%d,", (int)spans[i].start, (int)spans[i].end);
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%d,%d,",
+				      (int)spans[i].start, (int)spans[i].end);
 	regex_free(r);
 	return found ? out : "-";
 }
 
 /* want: what Go's regexp gives for ^(?s:REGEX)$. */
-static const struct { const char *regex, *text, *want; } matches[] = {
+static const struct { const char *regex, *text, *want;
+} matches[] = {
 	/* A repeated part that can match nothing. */
-	{ "(|a)*", "aa", "0,2,1,2," }, { "(|a)+", "aa", "0,2,1,2," }, { "(a|)*", "aa", "0,2,1,2," },
-	{ "(a*)*", "b", "-" }, { "(a*)+", "aa", "0,2,0,2," }, { "(?:(a)|b)*", "ab", "0,2,0,1," },
-	{ "(a?)*?b", "aab", "0,3,1,2," }, { "(?:(a)?){0}", "", "0,0,-1,-1," },
+	{ "(|a)*", "aa", "0,2,1,2," },
+	{ "(|a)+", "aa", "0,2,1,2," },
+	{ "(a|)*", "aa", "0,2,1,2," },
+	{ "(a*)*", "b", "-" },
+	{ "(a*)+", "aa", "0,2,0,2," },
+	{ "(?:(a)|b)*", "ab", "0,2,0,1," },
+	{ "(a?)*?b", "aab", "0,3,1,2," },
+	{ "(?:(a)?){0}", "", "0,0,-1,-1," },
 	/* What other engines read otherwise. */
-	{ "\\s", "\v", "-" }, { "[[:space:]]", "\v", "0,1," }, { "a$", "a\n", "-" }, { ".", "\n", "0,1," },
-	{ "(?-s).", "\n", "-" }, { "(?m)a$\n^b", "a\nb", "0,3," }, { "a\\z", "a", "0,1," }, { "\\x{e9}", "\xc3\xa9", "0,2," },
-	{ "(?i)k", "\xe2\x84\xaa", "0,3," }, { "(?i)[^k]", "K", "-" }, { "(?i)\\W", "\xc5\xbf", "-" },
-	{ "\\pL+", "gr\xc3\xb6\xc3\x9f", "0,6," }, { "\\p{^Greek}", "a", "0,1," }, { "[\\d\\p{Greek}]", "\xce\xb1", "0,2," },
-	{ "\\p{Greek}", "\xcd\x82", "-" },	/* by script, not by script extensions */
-	{ ".", "\xff", "0,1," }, { "a{,2}", "a{,2}", "0,5," }, { "a{1", "a{1", "0,3," }, { "\\Qa*\\E+", "a**", "0,3," },
-	{ "a*(?i)*", "aaA", "-" }, { "(?U)a*(b?)b", "aabb", "0,4,2,3," }, { "[]a]+", "]a", "0,2," }, { "\\07", "\a", "0,1," },
-	{ "\\Aa|b", "b", "0,1," }, { "(?P<x>a)(?P<x>b)", "ab", "0,2,0,1,1,2," }, { "(?<x>a)", "a", "0,1,0,1," },
+	{ "\\s", "\v", "-" },
+	{ "[[:space:]]", "\v", "0,1," },
+	{ "a$", "a\n", "-" },
+	{ ".", "\n", "0,1," },
+	{ "(?-s).", "\n", "-" },
+	{ "(?m)a$\n^b", "a\nb", "0,3," },
+	{ "a\\z", "a", "0,1," },
+	{ "\\x{e9}", "\xc3\xa9", "0,2," },
+	{ "(?i)k", "\xe2\x84\xaa", "0,3," },
+	{ "(?i)[^k]", "K", "-" },
+	{ "(?i)\\W", "\xc5\xbf", "-" },
+	{ "\\pL+", "gr\xc3\xb6\xc3\x9f", "0,6," },
+	{ "\\p{^Greek}", "a", "0,1," },
+	{ "[\\d\\p{Greek}]", "\xce\xb1", "0,2," },
+	{ "\\p{Greek}", "\xcd\x82", "-" }, /* by script, not by script extensions */
+	{ ".", "\xff", "0,1," },
+	{ "a{,2}", "a{,2}", "0,5," },
+	{ "a{1", "a{1", "0,3," },
+	{ "\\Qa*\\E+", "a**", "0,3," },
+	{ "a*(?i)*", "aaA", "-" },
+	{ "(?U)a*(b?)b", "aabb", "0,4,2,3," },
+	{ "[]a]+", "]a", "0,2," },
+	{ "\\07", "\a", "0,1," },
+	{ "\\Aa|b", "b", "0,1," },
+	{ "(?P<x>a)(?P<x>b)", "ab", "0,2,0,1,1,2," },
+	{ "(?<x>a)", "a", "0,1,0,1," },
 	/* Refused. */
-	{ "(?=a)", "", "!" }, { "(?<=a)", "", "!" }, { "(a)\\1", "", "!" }, { "a++", "", "!" }, { "a**", "", "!" },
-	{ "(?>a)", "", "!" }, { "\\K", "", "!" }, { "(?#x)", "", "!" }, { "(*ACCEPT)", "", "!" }, { "\\C", "", "!" },
-	{ "a{1001}", "", "!" }, { "(a{40}){40}", "", "!" }, { "a{2,1}", "", "!" }, { "[b-a]", "", "!" }, { "x)|(y", "", "!" },
-	{ "\\Qab", "", "!" }, { "\\Z", "", "!" }, { "(?P<>a)", "", "!" }, { "(?P<a-b>a)", "", "!" }, { "[[:foo:]]", "", "!" },
-	{ "\\p{Foo}", "", "!" }, { "(?i", "", "!" }, { "(?i-)", "", "!" }, { "*", "", "!" }, { "(|*)", "", "!" }, { "\\", "", "!" },
-	{ "\xff", "", "!" }, { "[a", "", "!" }, { "(a", "", "!" }, { "\\8", "", "!" }, { "\\x{110000}", "", "!" },
+	{ "(?=a)", "", "!" },
+	{ "(?<=a)", "", "!" },
+	{ "(a)\\1", "", "!" },
+	{ "a++", "", "!" },
+	{ "a**", "", "!" },
+	{ "(?>a)", "", "!" },
+	{ "\\K", "", "!" },
+	{ "(?#x)", "", "!" },
+	{ "(*ACCEPT)", "", "!" },
+	{ "\\C", "", "!" },
+	{ "a{1001}", "", "!" },
+	{ "(a{40}){40}", "", "!" },
+	{ "a{2,1}", "", "!" },
+	{ "[b-a]", "", "!" },
+	{ "x)|(y", "", "!" },
+	{ "\\Qab", "", "!" },
+	{ "\\Z", "", "!" },
+	{ "(?P<>a)", "", "!" },
+	{ "(?P<a-b>a)", "", "!" },
+	{ "[[:foo:]]", "", "!" },
+	{ "\\p{Foo}", "", "!" },
+	{ "(?i", "", "!" },
+	{ "(?i-)", "", "!" },
+	{ "*", "", "!" },
+	{ "(|*)", "", "!" },
+	{ "\\", "", "!" },
+	{ "\xff", "", "!" },
+	{ "[a", "", "!" },
+	{ "(a", "", "!" },
+	{ "\\8", "", "!" },
+	{ "\\x{110000}", "", "!" },
 };
 START_TEST(regex_means_what_it_means_in_go)
 {
-	ck_assert_str_eq(groups_of(matches[_i].regex, matches[_i].text), matches[_i].want);
+	ck_assert_str_eq(groups_of(matches[_i].regex, matches[_i].text),
+			 matches[_i].want);
 }
 END_TEST
 
@@ -92,7 +143,8 @@ static double seconds(void)
 
 START_TEST(no_regex_is_catastrophic)
 {
-	static const char *const evil[] = { "(a+)+b?", "(a*)*c", "(a|a)*c", "(.*)(.*)(.*)(.*)(.*)x", "(a|b|ab)*c" };
+	static const char *const evil[] = { "(a+)+b?", "(a*)*c", "(a|a)*c",
+					    "(.*)(.*)(.*)(.*)(.*)x", "(a|b|ab)*c" };
 	size_t n = 1 << 20;
 	char *text = malloc(n + 1), why[REGEX_WHY_MAX];
 	struct regex *r;
@@ -107,7 +159,8 @@ START_TEST(no_regex_is_catastrophic)
 		ck_assert_int_eq(regex_match(r, &scratch, text, 32, NULL), i == 0);
 		ck_assert_int_eq(regex_match(r, &scratch, text, 4096, NULL), i == 0);
 		ck_assert_int_le(regex_match(r, &scratch, text, n, NULL), 0);
-		ck_assert_msg(seconds() - began < 1, "%s: %.3f s", evil[i], seconds() - began);
+		ck_assert_msg(seconds() - began < 1, "%s: %.3f s", evil[i],
+			      seconds() - began);
 		regex_free(r);
 	}
 	free(text);
@@ -123,14 +176,16 @@ START_TEST(case_is_simple)
 	ck_assert_uint_eq(unicode_fold('k'), 0x212a);
 	ck_assert_uint_eq(unicode_fold(0x212a), 'K');
 	for (uint32_t r = 0, next, steps; r <= RUNE_MAX; r++) {
-		for (next = unicode_fold(r), steps = 0; next != r; next = unicode_fold(next))
+		for (next = unicode_fold(r), steps = 0; next != r;
+		     next = unicode_fold(next))
 			ck_assert_uint_lt(++steps, 4);
 	}
 }
 END_TEST
 
 /* Labels after the rules, `name=value;`.. in their order, or `dropped`. */
-static const char *relabelled(const char *yaml, const char *const *labels, struct relabel_rules *counted)
+static const char *relabelled(const char *yaml, const char *const *labels,
+			      struct relabel_rules *counted)
 {
 	static char out[4096];
 	struct config c = { .n_external_labels = 0 };
@@ -149,7 +204,8 @@ static const char *relabelled(const char *yaml, const char *const *labels, struc
 	kept = relabel_run(&c.relabel, &b, NULL);
 	out[0] = 0;
 	for (uint32_t i = 0; i < b.n; i++)
-		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s=%.99s;", b.labels[i].name.p, b.labels[i].value.p);
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s=%.99s;",
+				      b.labels[i].name.p, b.labels[i].value.p);
 	if (counted)
 		counted->limit_hits = c.relabel.limit_hits;
 	label_builder_fini(&b);
@@ -161,11 +217,16 @@ START_TEST(labelmap_sees_names_in_order_and_then_what_rules_made)
 {
 	static const char *const labels[] = { "x_b", "1", "x_a", "2", "y_c", "3", NULL };
 
-	ck_assert_str_eq(relabelled("relabel_configs: [{action: labelmap, regex: '._(.)', replacement: n}]", labels, NULL),
-			 "x_a=2;x_b=1;y_c=3;n=3;");
-	ck_assert_str_eq(relabelled("relabel_configs: [{target_label: x_a, replacement: z}, "
-				    "{action: labelmap, regex: '._(.)', replacement: n}]", labels, NULL),
-			 "x_b=1;y_c=3;x_a=z;n=z;");
+	ck_assert_str_eq(
+		relabelled(
+			"relabel_configs: [{action: labelmap, regex: '._(.)', replacement: n}]",
+			labels, NULL),
+		"x_a=2;x_b=1;y_c=3;n=3;");
+	ck_assert_str_eq(
+		relabelled("relabel_configs: [{target_label: x_a, replacement: z}, "
+			   "{action: labelmap, regex: '._(.)', replacement: n}]",
+			   labels, NULL),
+		"x_b=1;y_c=3;x_a=z;n=z;");
 }
 END_TEST
 
@@ -177,28 +238,34 @@ START_TEST(a_template_can_not_explode)
 	size_t n = (size_t)snprintf(yaml, sizeof(yaml), "relabel_configs:\n");
 
 	for (int i = 0; i < 40; i++)
-		n += (size_t)snprintf(yaml + n, sizeof(yaml) - n,
-				      "- {source_labels: [a], target_label: a, replacement: $1$1$1$1}\n");
+		n += (size_t)snprintf(
+			yaml + n, sizeof(yaml) - n,
+			"- {source_labels: [a], target_label: a, replacement: $1$1$1$1}\n");
 	ck_assert_uint_eq(strlen(relabelled(yaml, labels, &counted)), 2 + 99 + 1);
 	ck_assert_uint_eq(counted.limit_hits, 40 - 6);
 }
 END_TEST
 
-static const struct { const char *yaml, *want; } loads[] = {
-	{ "relabel_configs:\n- action: dorp\n", "2:11: error: action: dorp: no such action; did you mean drop?\n" },
-	{ "relabel_configs:\n- {target_label: x, regx: a}\n", "2:21: warning: relabel_configs: regx: unknown key; did you mean regex?\n" },
+static const struct { const char *yaml, *want;
+} loads[] = {
+	{ "relabel_configs:\n- action: dorp\n",
+	  "2:11: error: action: dorp: no such action; did you mean drop?\n" },
+	{ "relabel_configs:\n- {target_label: x, regx: a}\n",
+	  "2:21: warning: relabel_configs: regx: unknown key; did you mean regex?\n" },
 	{ "relabel_configs:\n- {source_labels: [a], target_label: t, regex: '(?=x)'}\n",
 	  "2:3: error: relabel_configs: regex: (?: not a group or flags that rules know; no look-around, no comments\n" },
 	{ "relabel_configs:\n- {source_labels: [a], target_label: t, regex: x}\n",
 	  "2:3: warning: relabel_configs: the regex has no group, so that replacement $1 is empty and deletes target_label\n" },
 	{ "relabel_configs:\n- {action: hashmod, modulus: '3', target_label: t}\n",
 	  "2:30: error: modulus: must be a number without a sign\n" },
-	{ "relabel_configs: {a: b}\n", "1:18: error: relabel_configs: must be a list of rules\n" },
+	{ "relabel_configs: {a: b}\n",
+	  "1:18: error: relabel_configs: must be a list of rules\n" },
 	{ "relabel_configs:\n- {target_label: a, target_label: b}\n",
 	  "2:21: error: relabel_configs: target_label: a second time in one rule\n" },
 	{ "relabel_configs:\n- {target_label: a, replacement: b, regex: }\n",
 	  "2:44: warning: regex: has no value; the default stays\n" },
-	{ "relabel_configs:\n- justaword\n", "2:3: error: relabel_configs: must be a list of maps\n" },
+	{ "relabel_configs:\n- justaword\n",
+	  "2:3: error: relabel_configs: must be a list of maps\n" },
 };
 START_TEST(rules_that_do_not_load_have_their_place)
 {

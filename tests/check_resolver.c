@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resolver: what it remembers and for whom, what rules may change, what is left when they are done. */
+/* The resolver: what it remembers and for whom, what rules may change, what is left when
+ * they are done. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ static const char *dump(const struct label_set *s)
 
 		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s=", l->key);
 		if (l->is_number)
-			n += (size_t)snprintf(out + n, sizeof(out) - n, "%d;", (int)l->number);
+			n += (size_t)snprintf(out + n, sizeof(out) - n, "%d;",
+					      (int)l->number);
 		else
 			n += (size_t)snprintf(out + n, sizeof(out) - n, "%s;", l->string);
 	}
@@ -47,7 +49,9 @@ static const char *dump(const struct label_set *s)
 /* Attributes of p, or `dropped`. */
 static const char *attributes(const char *rules, const struct label_process *p)
 {
-	struct resolver_options o = { .config = { .node = "n1" }, .external = external, .n_external = 2 };
+	struct resolver_options o = { .config = { .node = "n1" },
+				      .external = external,
+				      .n_external = 2 };
 	struct resolver *r = resolver_with(rules, &o);
 	struct label_result *result;
 	const char *text;
@@ -59,12 +63,16 @@ static const char *attributes(const char *rules, const struct label_process *p)
 	return text;
 }
 
-static const struct { const char *what, *rules, *want; } shapes[] = {
-	{ "only __meta_ goes", "relabel_configs: [{target_label: __tmp_x, replacement: a}, {target_label: __meta_x, replacement: b}]",
+static const struct { const char *what, *rules, *want;
+} shapes[] = {
+	{ "only __meta_ goes",
+	  "relabel_configs: [{target_label: __tmp_x, replacement: a}, {target_label: __meta_x, replacement: b}]",
 	  "service.name=x;process.pid=7;host.name=n1;comm=x;__tmp_x=a;region=eu;" },
-	{ "a rule names the service", "relabel_configs: [{target_label: service.name, replacement: shop}]",
+	{ "a rule names the service",
+	  "relabel_configs: [{target_label: service.name, replacement: shop}]",
 	  "service.name=shop;process.pid=7;host.name=n1;comm=x;region=eu;" },
-	{ "renamed to the attribute of its meaning", "relabel_configs: [{target_label: namespace, replacement: a}, {target_label: pod, replacement: b}, {target_label: container, replacement: c}]",
+	{ "renamed to the attribute of its meaning",
+	  "relabel_configs: [{target_label: namespace, replacement: a}, {target_label: pod, replacement: b}, {target_label: container, replacement: c}]",
 	  "service.name=x;process.pid=7;host.name=n1;comm=x;k8s.namespace.name=a;k8s.pod.name=b;k8s.container.name=c;region=eu;" },
 	{ "the explicit name wins, whatever the order",
 	  "relabel_configs: [{target_label: k8s.pod.name, replacement: named}, {target_label: pod, replacement: renamed}]",
@@ -72,13 +80,17 @@ static const struct { const char *what, *rules, *want; } shapes[] = {
 	{ "the explicit name wins, the other way round",
 	  "relabel_configs: [{target_label: pod, replacement: renamed}, {target_label: k8s.pod.name, replacement: named}]",
 	  "service.name=x;process.pid=7;host.name=n1;comm=x;k8s.pod.name=named;region=eu;" },
-	{ "the node by another name", "relabel_configs: [{target_label: node, replacement: other}]",
+	{ "the node by another name",
+	  "relabel_configs: [{target_label: node, replacement: other}]",
 	  "service.name=x;process.pid=7;host.name=other;comm=x;region=eu;" },
-	{ "a label without a name is no attribute", "relabel_configs: [{action: labelmap, regex: comm(x)?, replacement: $1}]",
+	{ "a label without a name is no attribute",
+	  "relabel_configs: [{action: labelmap, regex: comm(x)?, replacement: $1}]",
 	  "service.name=x;process.pid=7;host.name=n1;comm=x;region=eu;" },
-	{ "external labels do not pass through rules", "relabel_configs: [{action: labeldrop, regex: region|comm}]",
+	{ "external labels do not pass through rules",
+	  "relabel_configs: [{action: labeldrop, regex: region|comm}]",
 	  "service.name=x;process.pid=7;host.name=n1;region=eu;comm=never;" },
-	{ "dropped", "relabel_configs: [{action: drop, source_labels: [comm], regex: x}]", "dropped" },
+	{ "dropped", "relabel_configs: [{action: drop, source_labels: [comm], regex: x}]",
+	  "dropped" },
 	{ "no label left, and still kept", "relabel_configs: [{action: labeldrop}]",
 	  "service.name=x;process.pid=7;host.name=n1;region=eu;comm=never;" },
 };
@@ -86,13 +98,14 @@ START_TEST(rules_shape_what_is_published)
 {
 	struct label_process p = { .pid = 7, .comm = "x", .complete = true };
 
-	ck_assert_msg(!strcmp(attributes(shapes[_i].rules, &p), shapes[_i].want), "%s: %s", shapes[_i].what,
-		      attributes(shapes[_i].rules, &p));
+	ck_assert_msg(!strcmp(attributes(shapes[_i].rules, &p), shapes[_i].want),
+		      "%s: %s", shapes[_i].what, attributes(shapes[_i].rules, &p));
 }
 END_TEST
 
 /* Resolves at now and tells whether the result is the one that was held before. */
-static bool remembered(struct resolver *r, const struct label_process *p, uint64_t now, struct label_result **held)
+static bool remembered(struct resolver *r, const struct label_process *p, uint64_t now,
+		       struct label_result **held)
 {
 	struct label_result *result;
 	bool same;
@@ -108,7 +121,9 @@ START_TEST(complete_results_are_remembered_for_the_ttl_and_no_longer)
 {
 	struct resolver_options o = { .ttl_ns = 100 };
 	struct resolver *r = resolver_with("", &o);
-	struct label_process p = { .pid = 7, .start_ns = 5, .comm = "x", .complete = true };
+	struct label_process p = {
+		.pid = 7, .start_ns = 5, .comm = "x", .complete = true
+	};
 	struct label_result *held = NULL;
 
 	ck_assert(!remembered(r, &p, 1000, &held));
@@ -141,7 +156,9 @@ START_TEST(a_reused_pid_or_another_exec_inherits_nothing)
 {
 	struct resolver_options o = { .ttl_ns = 100 };
 	struct resolver *r = resolver_with("", &o);
-	struct label_process p = { .pid = 7, .start_ns = 5, .comm = "x", .complete = true };
+	struct label_process p = {
+		.pid = 7, .start_ns = 5, .comm = "x", .complete = true
+	};
 	struct label_result *held = NULL;
 
 	ck_assert(!remembered(r, &p, 1, &held));
@@ -162,7 +179,8 @@ START_TEST(the_memory_is_bounded_and_the_least_used_goes)
 {
 	struct resolver_options o = { .ttl_ns = 1000, .cache_size = 2 };
 	struct resolver *r = resolver_with("", &o);
-	struct label_process a = { .pid = 1, .comm = "a", .complete = true }, b = a, c = a;
+	struct label_process a = { .pid = 1, .comm = "a", .complete = true }, b = a,
+			     c = a;
 	struct label_result *first = NULL, *other = NULL;
 
 	b.pid = 2;
@@ -201,7 +219,11 @@ START_TEST(a_fork_shares_rules_and_has_its_own_seed_and_memory)
 {
 	static const struct label_pair seed[] = { { "gpu", "0" } };
 	struct resolver_options o = { .ttl_ns = 100 };
-	struct resolver *r = resolver_with("relabel_configs: [{target_label: ruled, replacement: 'yes'}]", &o), *fork;
+	struct resolver
+		*r = resolver_with(
+			"relabel_configs: [{target_label: ruled, replacement: 'yes'}]",
+			&o),
+		*fork;
 	struct label_process p = { .pid = 7, .comm = "x", .complete = true };
 	struct label_result *held = NULL, *forked = NULL;
 
@@ -209,8 +231,10 @@ START_TEST(a_fork_shares_rules_and_has_its_own_seed_and_memory)
 	ck_assert_ptr_eq(resolver_rules(fork), resolver_rules(r));
 	remembered(r, &p, 1, &held);
 	remembered(fork, &p, 2, &forked);
-	ck_assert_str_eq(dump(held->attributes), "service.name=x;process.pid=7;comm=x;ruled=yes;");
-	ck_assert_str_eq(dump(forked->attributes), "service.name=x;process.pid=7;comm=x;gpu=0;ruled=yes;");
+	ck_assert_str_eq(dump(held->attributes),
+			 "service.name=x;process.pid=7;comm=x;ruled=yes;");
+	ck_assert_str_eq(dump(forked->attributes),
+			 "service.name=x;process.pid=7;comm=x;gpu=0;ruled=yes;");
 	ck_assert(remembered(r, &p, 3, &held));
 	ck_assert(remembered(fork, &p, 3, &forked));
 	label_result_put(held);
@@ -239,8 +263,10 @@ END_TEST
 START_TEST(an_explanation_has_every_step)
 {
 	struct resolver_options o = { .config = { .node = "n1" } };
-	struct resolver *r = resolver_with("relabel_configs:\n- {source_labels: [comm], regex: y, target_label: a}\n"
-					   "- {target_label: esc, replacement: \"\\e[31m\"}\n- {action: labeldrop, regex: node}\n", &o);
+	struct resolver *r = resolver_with(
+		"relabel_configs:\n- {source_labels: [comm], regex: y, target_label: a}\n"
+		"- {target_label: esc, replacement: \"\\e[31m\"}\n- {action: labeldrop, regex: node}\n",
+		&o);
 	struct label_process p = { .pid = 7, .comm = "x" };
 	char *said = NULL;
 	size_t n;
@@ -248,10 +274,12 @@ START_TEST(an_explanation_has_every_step)
 
 	ck_assert_int_eq(resolver_explain(r, &p, out, false), 0);
 	fclose(out);
-	ck_assert_str_eq(said, "labels before rules:\n  node = n1\n  __meta_process_pid = 7\n  process.pid = 7\n  comm = x\n"
-			 "rules:\n  1 (line 2) replace: no match\n  2 (line 3) replace: set esc = \\x1b[31m\n"
-			 "  3 (line 4) labeldrop: deleted node\nattributes:\n  service.name = x\n  process.pid = 7\n"
-			 "  host.name = n1\n  comm = x\n  esc = \\x1b[31m\n");
+	ck_assert_str_eq(
+		said,
+		"labels before rules:\n  node = n1\n  __meta_process_pid = 7\n  process.pid = 7\n  comm = x\n"
+		"rules:\n  1 (line 2) replace: no match\n  2 (line 3) replace: set esc = \\x1b[31m\n"
+		"  3 (line 4) labeldrop: deleted node\nattributes:\n  service.name = x\n  process.pid = 7\n"
+		"  host.name = n1\n  comm = x\n  esc = \\x1b[31m\n");
 	free(said);
 	resolver_destroy(r);
 }

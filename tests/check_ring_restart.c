@@ -498,7 +498,8 @@ START_TEST(clean_close_is_told_from_a_crash)
 }
 END_TEST
 
-/* In a time namespace whose boot clock is a day ahead.  Exits 0 when the ring knows better. */
+/* In a time namespace whose boot clock is a day ahead.  Exits 0 when the ring knows
+ * better. */
 static void in_time_namespace(void)
 {
 	static const char offsets[] = "boottime 86400 0\n";
@@ -506,7 +507,8 @@ static void in_time_namespace(void)
 	struct ringside *r;
 	int fd = open("/proc/self/timens_offsets", O_WRONLY), status;
 
-	if (fd < 0 || write(fd, offsets, sizeof(offsets) - 1) != (ssize_t)sizeof(offsets) - 1)
+	if (fd < 0 ||
+	    write(fd, offsets, sizeof(offsets) - 1) != (ssize_t)sizeof(offsets) - 1)
 		_exit(77);
 	close(fd);
 	if (!fork()) {			/* only children are in the new namespace */
@@ -535,7 +537,8 @@ START_TEST(stamps_are_the_hosts_in_a_time_namespace)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		fprintf(stderr, "skipped: time namespace: needs root and CONFIG_TIME_NS\n");
+		fprintf(stderr,
+			"skipped: time namespace: needs root and CONFIG_TIME_NS\n");
 	else
 		ck_assert_int_eq(status, 0);
 }

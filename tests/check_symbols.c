@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ELF files of every make: what they are, what their addresses are called, and what hostile ones do. */
+/* ELF files of every make: what they are, what their addresses are called, and what
+ * hostile ones do. */
 #include <check.h>
 #include <elf.h>
 #include <stdio.h>
@@ -17,14 +18,17 @@ static struct named n;
 static const char *name_at(uint64_t addr)
 {
 	named_ask(&n, addr);
-	return n.got.names[n.got.n_names - 1].function ? n.got.names[n.got.n_names - 1].function : "-";
+	return n.got.names[n.got.n_names - 1].function
+		       ? n.got.names[n.got.n_names - 1].function
+		       : "-";
 }
 
 /* --- layouts --- */
 
-static const char *const layouts[] = { "pie", "nopie", "static", "separate", "noseparate", "farhot", "lld", "gz" };
-static const char *const functions[] = { "main", "fix_static", "fix_exported", "fix_unused", "fix_hot",
-					 "fix_caller" };
+static const char *const layouts[] = { "pie",	     "nopie",  "static", "separate",
+				       "noseparate", "farhot", "lld",	 "gz" };
+static const char *const functions[] = { "main",       "fix_static", "fix_exported",
+					 "fix_unused", "fix_hot",    "fix_caller" };
 
 START_TEST(every_layout_names_its_functions_at_both_ends)
 {
@@ -61,11 +65,13 @@ START_TEST(every_layout_maps_file_offsets_back_to_addresses)
 		uint64_t at = fixture_symbol(layout, functions[i]), back = 0, offset = 0;
 		uint32_t s = 0;
 
-		while (s < e->n_segments && at - e->segments[s].vaddr >= e->segments[s].filesz)
+		while (s < e->n_segments &&
+		       at - e->segments[s].vaddr >= e->segments[s].filesz)
 			s++;
 		ck_assert_uint_lt(s, e->n_segments);
 		offset = at - e->segments[s].vaddr + e->segments[s].offset;
-		ck_assert(symbols_file_to_vaddr(e->segments, e->n_segments, offset, &back));
+		ck_assert(
+			symbols_file_to_vaddr(e->segments, e->n_segments, offset, &back));
 		ck_assert_uint_eq(back, at);
 	}
 	close(fd);
@@ -84,42 +90,104 @@ static const struct {
 	uint64_t vaddr;
 } translations[] = {
 	{ "PIE, text behind the headers",
-	  { { 0, 0, 0x500, 0x500, PF_R, 0 }, { 0x1000, 0x1000, 0x200, 0x200, X, 0 } }, 2, 0x1010, true, 0x1010 },
-	{ "non-PIE", { { 0, 0x400000, 0x500, 0x500, PF_R, 0 }, { 0x1000, 0x401000, 0x200, 0x200, X, 0 } }, 2,
-	  0x1010, true, 0x401010 },
+	  { { 0, 0, 0x500, 0x500, PF_R, 0 }, { 0x1000, 0x1000, 0x200, 0x200, X, 0 } },
+	  2,
+	  0x1010,
+	  true,
+	  0x1010 },
+	{ "non-PIE",
+	  { { 0, 0x400000, 0x500, 0x500, PF_R, 0 },
+	    { 0x1000, 0x401000, 0x200, 0x200, X, 0 } },
+	  2,
+	  0x1010,
+	  true,
+	  0x401010 },
 	{ "lld: address runs ahead of the offset",
-	  { { 0, 0, 0x630, 0x630, PF_R, 0 }, { 0x630, 0x1630, 0x1d0, 0x1d0, X, 0 },
-	    { 0x800, 0x2800, 0x100, 0x300, D, 0 } }, 3, 0x640, true, 0x1640 },
+	  { { 0, 0, 0x630, 0x630, PF_R, 0 },
+	    { 0x630, 0x1630, 0x1d0, 0x1d0, X, 0 },
+	    { 0x800, 0x2800, 0x100, 0x300, D, 0 } },
+	  3,
+	  0x640,
+	  true,
+	  0x1640 },
 	{ "lld: last byte before the data segment in the same page",
-	  { { 0x630, 0x1630, 0x1d0, 0x1d0, X, 0 }, { 0x800, 0x2800, 0x100, 0x300, D, 0 } }, 2, 0x7ff, true, 0x17ff },
+	  { { 0x630, 0x1630, 0x1d0, 0x1d0, X, 0 },
+	    { 0x800, 0x2800, 0x100, 0x300, D, 0 } },
+	  2,
+	  0x7ff,
+	  true,
+	  0x17ff },
 	{ "a byte of data in the text's page is data's",
-	  { { 0x630, 0x1630, 0x1d0, 0x1d0, X, 0 }, { 0x800, 0x2800, 0x100, 0x300, D, 0 } }, 2, 0x800, true, 0x2800 },
+	  { { 0x630, 0x1630, 0x1d0, 0x1d0, X, 0 },
+	    { 0x800, 0x2800, 0x100, 0x300, D, 0 } },
+	  2,
+	  0x800,
+	  true,
+	  0x2800 },
 	{ "second text segment far away",
-	  { { 0, 0x400000, 0x1000, 0x1000, X, 0 }, { 0x3000, 0x900000, 0x80, 0x80, X, 0 } }, 2, 0x3010, true,
+	  { { 0, 0x400000, 0x1000, 0x1000, X, 0 },
+	    { 0x3000, 0x900000, 0x80, 0x80, X, 0 } },
+	  2,
+	  0x3010,
+	  true,
 	  0x900010 },
 	{ "same bytes mapped twice: the executable one",
-	  { { 0x1000, 0x601000, 0x1000, 0x1000, PF_R, 0 }, { 0x1000, 0x201000, 0x1000, 0x1000, X, 0 } }, 2,
-	  0x1234, true, 0x201234 },
-	{ "prelinked base", { { 0, 0x3000000000, 0x2000, 0x2000, X, 0 } }, 1, 0x1800, true, 0x3000001800 },
-	{ "slack behind the text in its last page", { { 0x1000, 0x401000, 0x200, 0x200, X, 0 } }, 1, 0x1300,
-	  true, 0x401300 },
-	{ "slack before the text in its first page", { { 0x1630, 0x2630, 0x200, 0x200, X, 0 } }, 1, 0x1600,
-	  true, 0x2600 },
+	  { { 0x1000, 0x601000, 0x1000, 0x1000, PF_R, 0 },
+	    { 0x1000, 0x201000, 0x1000, 0x1000, X, 0 } },
+	  2,
+	  0x1234,
+	  true,
+	  0x201234 },
+	{ "prelinked base",
+	  { { 0, 0x3000000000, 0x2000, 0x2000, X, 0 } },
+	  1,
+	  0x1800,
+	  true,
+	  0x3000001800 },
+	{ "slack behind the text in its last page",
+	  { { 0x1000, 0x401000, 0x200, 0x200, X, 0 } },
+	  1,
+	  0x1300,
+	  true,
+	  0x401300 },
+	{ "slack before the text in its first page",
+	  { { 0x1630, 0x2630, 0x200, 0x200, X, 0 } },
+	  1,
+	  0x1600,
+	  true,
+	  0x2600 },
 	{ "outside", { { 0x1000, 0x401000, 0x200, 0x200, X, 0 } }, 1, 0x2000, false, 0 },
-	{ "before everything", { { 0x1000, 0x401000, 0x200, 0x200, X, 0 } }, 1, 0xfff, false, 0 },
-	{ "bss has no place in the file", { { 0x1000, 0x401000, 0, 0x200, D, 0 } }, 1, 0x1000, false, 0 },
-	{ "end overflows", { { UINT64_MAX - 8, 0x401000, 64, 64, X, 0 } }, 1, UINT64_MAX - 4, false, 0 },
+	{ "before everything",
+	  { { 0x1000, 0x401000, 0x200, 0x200, X, 0 } },
+	  1,
+	  0xfff,
+	  false,
+	  0 },
+	{ "bss has no place in the file",
+	  { { 0x1000, 0x401000, 0, 0x200, D, 0 } },
+	  1,
+	  0x1000,
+	  false,
+	  0 },
+	{ "end overflows",
+	  { { UINT64_MAX - 8, 0x401000, 64, 64, X, 0 } },
+	  1,
+	  UINT64_MAX - 4,
+	  false,
+	  0 },
 	{ "no segments", { { 0 } }, 0, 0x1000, false, 0 },
 };
 
 START_TEST(file_offsets_become_addresses)
 {
 	uint64_t got = 0;
-	bool found = symbols_file_to_vaddr(translations[_i].seg, translations[_i].n, translations[_i].offset, &got);
+	bool found = symbols_file_to_vaddr(translations[_i].seg, translations[_i].n,
+					   translations[_i].offset, &got);
 
-	ck_assert_msg(found == translations[_i].found && (!found || got == translations[_i].vaddr),
-		      "%s: %s 0x%llx", translations[_i].what, found ? "found" : "not found",
-		      (unsigned long long)got);
+	ck_assert_msg(found == translations[_i].found &&
+			      (!found || got == translations[_i].vaddr),
+		      "%s: %s 0x%llx", translations[_i].what,
+		      found ? "found" : "not found", (unsigned long long)got);
 }
 END_TEST
 
@@ -127,7 +195,8 @@ END_TEST
 
 START_TEST(stripped_file_has_dynamic_names_until_its_debug_file_comes)
 {
-	uint64_t local = fixture_symbol("stripped", "fix_static"), global = fixture_symbol("stripped", "fix_exported");
+	uint64_t local = fixture_symbol("stripped", "fix_static"),
+		 global = fixture_symbol("stripped", "fix_exported");
 
 	named_open(&n, "stripped", NULL);
 	ck_assert_str_eq(name_at(global), "fix_exported");
@@ -153,7 +222,8 @@ START_TEST(mini_debuginfo_adds_static_functions)
 	for (int i = 0; i < 2; i++) {
 		named_open(&n, broken[i], NULL);
 		ck_assert_str_eq(name_at(fixture_symbol("mini", "fix_static")), "-");
-		ck_assert_str_eq(name_at(fixture_symbol("mini", "fix_exported")), "fix_exported");
+		ck_assert_str_eq(name_at(fixture_symbol("mini", "fix_exported")),
+				 "fix_exported");
 		named_close(&n);
 	}
 }
@@ -162,27 +232,38 @@ END_TEST
 START_TEST(file_without_sections_has_its_dynamic_names)
 {
 	named_open(&n, "sectionless", NULL);
-	ck_assert_str_eq(name_at(fixture_symbol("sectionless", "fix_exported")), "fix_exported");
-	ck_assert_str_eq(name_at(fixture_symbol("sectionless", "fix_hot") + 1), "fix_hot");
+	ck_assert_str_eq(name_at(fixture_symbol("sectionless", "fix_exported")),
+			 "fix_exported");
+	ck_assert_str_eq(name_at(fixture_symbol("sectionless", "fix_hot") + 1),
+			 "fix_hot");
 	named_close(&n);
 }
 END_TEST
 
-static const struct { const char *symbol; int plus; const char *want; uint8_t type; } by_hand[] = {
-	{ "foo", 0, "foo", RINGSIDE_FRAME_NATIVE },		/* of foo, __foo, foo_weak, local.foo, yoo, zoo */
-	{ "weak_one", 4, "weak_one", RINGSIDE_FRAME_NATIVE },	/* not a_local */
-	{ "weak_one", 16, "-", RINGSIDE_FRAME_NATIVE },		/* a gap */
+static const struct {
+	const char *symbol;
+	int plus;
+	const char *want;
+	uint8_t type;
+} by_hand[] = {
+	{ "foo", 0, "foo",
+	  RINGSIDE_FRAME_NATIVE }, /* of foo, __foo, foo_weak, local.foo, yoo, zoo */
+	{ "weak_one", 4, "weak_one", RINGSIDE_FRAME_NATIVE }, /* not a_local */
+	{ "weak_one", 16, "-", RINGSIDE_FRAME_NATIVE }, /* a gap */
 	{ "outer", 0, "outer", RINGSIDE_FRAME_NATIVE },
 	{ "outer", 16, "inner", RINGSIDE_FRAME_NATIVE },
-	{ "outer", 33, "outer", RINGSIDE_FRAME_NATIVE },	/* behind inner; the label is no function */
+	{ "outer", 33, "outer",
+	  RINGSIDE_FRAME_NATIVE }, /* behind inner; the label is no function */
 	{ "outer", 63, "outer", RINGSIDE_FRAME_NATIVE },
 	{ "unsized", 31, "unsized", RINGSIDE_FRAME_NATIVE },
 	{ "unsized", 32, "bare_label", RINGSIDE_FRAME_NATIVE },
-	{ "_ZN4shop4CartIiE3addERKiS3_", 0, "shop::Cart<int>::add(int const&, int const&)", RINGSIDE_FRAME_NATIVE },
-	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", 1, "core::fmt::Formatter::pad", RINGSIDE_FRAME_RUST },
+	{ "_ZN4shop4CartIiE3addERKiS3_", 0,
+	  "shop::Cart<int>::add(int const&, int const&)", RINGSIDE_FRAME_NATIVE },
+	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", 1,
+	  "core::fmt::Formatter::pad", RINGSIDE_FRAME_RUST },
 	{ "_RNvCs1234_7mycrate3foo", 1, "mycrate::foo", RINGSIDE_FRAME_RUST },
 	{ "_Zbogus", 15, "_Zbogus", RINGSIDE_FRAME_NATIVE },
-	{ "_Zbogus", 16, "-", RINGSIDE_FRAME_NATIVE },		/* behind the end */
+	{ "_Zbogus", 16, "-", RINGSIDE_FRAME_NATIVE }, /* behind the end */
 };
 
 START_TEST(symbols_made_by_hand)
@@ -193,11 +274,14 @@ START_TEST(symbols_made_by_hand)
 		if (!fixture_have(files[i]))
 			continue;
 		named_open(&n, files[i], NULL);
-		ck_assert_str_eq(name_at(fixture_symbol(files[i], by_hand[_i].symbol) + (uint64_t)by_hand[_i].plus),
+		ck_assert_str_eq(name_at(fixture_symbol(files[i], by_hand[_i].symbol) +
+					 (uint64_t)by_hand[_i].plus),
 				 by_hand[_i].want);
 		ck_assert_uint_eq(n.got.names[0].type, by_hand[_i].type);
-		/* The raw name stands beside the readable one, and only where they differ. */
-		if (by_hand[_i].symbol[0] == '_' && strcmp(by_hand[_i].symbol, by_hand[_i].want) &&
+		/* The raw name stands beside the readable one, and only where they
+		 * differ. */
+		if (by_hand[_i].symbol[0] == '_' &&
+		    strcmp(by_hand[_i].symbol, by_hand[_i].want) &&
 		    by_hand[_i].want[0] != '-')
 			ck_assert_str_eq(n.got.names[0].system_name, by_hand[_i].symbol);
 		else
@@ -213,12 +297,14 @@ START_TEST(arm64_mapping_symbols_name_nothing)
 		return;
 	named_open(&n, "arm64", NULL);
 	ck_assert_str_eq(name_at(fixture_symbol("arm64", "fix_hot")), "fix_hot");
-	ck_assert_str_eq(name_at(fixture_symbol("arm64", "fix_static") + 4), "fix_static");
+	ck_assert_str_eq(name_at(fixture_symbol("arm64", "fix_static") + 4),
+			 "fix_static");
 	named_close(&n);
 }
 END_TEST
 
-static const char *const stubs[] = { "plt-lazy", "plt-sec", "plt-now", "plt-lld", "plt-arm64", "plt-bti" };
+static const char *const stubs[] = { "plt-lazy", "plt-sec",   "plt-now",
+				     "plt-lld",	 "plt-arm64", "plt-bti" };
 
 START_TEST(stubs_are_called_after_their_targets)
 {
@@ -259,7 +345,8 @@ static void find_inlined(const char *fixture, const char *debug)
 
 	named_open(&n, fixture, debug);
 	for (uint64_t i = 0; i < 24; i++) {
-		const struct sym_name *s = named_ask(&n, at + i), *caller = &n.got.names[n.got.n_names - 1];
+		const struct sym_name *s = named_ask(&n, at + i),
+				      *caller = &n.got.names[n.got.n_names - 1];
 
 		if (!caller->function || strcmp(caller->function, "fix_caller"))
 			continue;
@@ -278,7 +365,8 @@ static void find_inlined(const char *fixture, const char *debug)
 		ck_assert_uint_eq(caller->offset, i);
 		ck_assert_str_eq(strrchr(caller->file, '/'), "/code.c");
 	}
-	ck_assert_msg(inlined && plain, "%s: inlined %d, plain %d", fixture, inlined, plain);
+	ck_assert_msg(inlined && plain, "%s: inlined %d, plain %d", fixture, inlined,
+		      plain);
 	named_close(&n);
 }
 
@@ -319,11 +407,17 @@ static void inspect(const char *fixture)
 	close(fd);
 }
 
-static const struct { const char *fixture; int hex; const char *want; } ids[] = {
-	{ "id-md5", 32, NULL }, { "id-uuid", 32, NULL }, { "id-sha1", 40, NULL },
-	{ "id-0xdeadbeef", 8, "deadbeef" }, { "id-0x0123456789abcdef", 16, "0123456789abcdef" },
-	{ "id-long", 64, "abababababababababababababababababababababababababababababababab" },
-	{ "id-none", 0, NULL }, { "id-huge", 0, NULL },
+static const struct { const char *fixture; int hex; const char *want;
+} ids[] = {
+	{ "id-md5", 32, NULL },
+	{ "id-uuid", 32, NULL },
+	{ "id-sha1", 40, NULL },
+	{ "id-0xdeadbeef", 8, "deadbeef" },
+	{ "id-0x0123456789abcdef", 16, "0123456789abcdef" },
+	{ "id-long", 64,
+	  "abababababababababababababababababababababababababababababababab" },
+	{ "id-none", 0, NULL },
+	{ "id-huge", 0, NULL },
 };
 
 START_TEST(build_ids_of_any_length)
@@ -339,7 +433,8 @@ START_TEST(build_ids_of_any_length)
 	if (ids[_i].want)
 		ck_assert_str_eq(look.answer.gnu_build_id, ids[_i].want);
 	named_open(&n, ids[_i].fixture, NULL);
-	ck_assert_str_eq(name_at(fixture_symbol(ids[_i].fixture, "fix_exported")), "fix_exported");
+	ck_assert_str_eq(name_at(fixture_symbol(ids[_i].fixture, "fix_exported")),
+			 "fix_exported");
 	named_close(&n);
 }
 END_TEST
@@ -364,8 +459,11 @@ START_TEST(inspection_tells_what_is_missing)
 }
 END_TEST
 
-static const struct { const char *fixture; const char *why; } refused[] = {
-	{ "empty", "not an ELF file" }, { "text", "not an ELF file" }, { "bigendian", "big-endian ELF" },
+static const struct { const char *fixture; const char *why;
+} refused[] = {
+	{ "empty", "not an ELF file" },
+	{ "text", "not an ELF file" },
+	{ "bigendian", "big-endian ELF" },
 	{ "cut-header", "ELF header is cut or of unknown class" },
 };
 
@@ -432,8 +530,10 @@ static Suite *suite(void)
 	TCase *t = tcase_create("files");
 
 	tcase_set_timeout(t, 30);
-	tcase_add_loop_test(t, every_layout_names_its_functions_at_both_ends, 0, ROWS(layouts));
-	tcase_add_loop_test(t, every_layout_maps_file_offsets_back_to_addresses, 0, ROWS(layouts));
+	tcase_add_loop_test(t, every_layout_names_its_functions_at_both_ends, 0,
+			    ROWS(layouts));
+	tcase_add_loop_test(t, every_layout_maps_file_offsets_back_to_addresses, 0,
+			    ROWS(layouts));
 	tcase_add_loop_test(t, file_offsets_become_addresses, 0, ROWS(translations));
 	tcase_add_test(t, stripped_file_has_dynamic_names_until_its_debug_file_comes);
 	tcase_add_test(t, mini_debuginfo_adds_static_functions);

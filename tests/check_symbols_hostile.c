@@ -17,7 +17,9 @@ static struct named n;
 static const char *name_at(uint64_t addr)
 {
 	named_ask(&n, addr);
-	return n.got.names[n.got.n_names - 1].function ? n.got.names[n.got.n_names - 1].function : "-";
+	return n.got.names[n.got.n_names - 1].function
+		       ? n.got.names[n.got.n_names - 1].function
+		       : "-";
 }
 
 /* --- hostile headers --- */
@@ -89,7 +91,9 @@ END_TEST
 /* Each header field in turn takes values that parsers trip over. */
 START_TEST(every_header_word_may_lie)
 {
-	static const uint64_t lies[] = { 0, 1, 0x7fffffff, 0xffffffff, 1ull << 40, UINT64_MAX, UINT64_MAX - 63 };
+	static const uint64_t lies[] = {
+		0, 1, 0x7fffffff, 0xffffffff, 1ull << 40, UINT64_MAX, UINT64_MAX - 63
+	};
 	const char *name;
 	Elf64_Ehdr h;
 
@@ -137,7 +141,8 @@ START_TEST(unpacking_is_capped)
 	load_bytes("bomb.xz");
 	ck_assert_int_eq(unpack_xz(bytes, n_bytes, 1 << 20, &out, &out_n), -EFBIG);
 	ck_assert_ptr_null(out);
-	ck_assert_int_eq(unpack_xz(bytes, n_bytes - 1, 1ull << 30, &out, &out_n), -EBADMSG);
+	ck_assert_int_eq(unpack_xz(bytes, n_bytes - 1, 1ull << 30, &out, &out_n),
+			 -EBADMSG);
 	ck_assert_int_eq(unpack_xz(bytes, 3, 1 << 20, &out, &out_n), -EBADMSG);
 	free(bytes);
 }
@@ -163,7 +168,8 @@ START_TEST(tables_of_files_not_used_go_first_and_come_back)
 		f[i]->fd = fixture_open(files[i]);
 		f[i]->is_elf = f[i]->no_dwarf = true;
 		n.file = f[i];
-		ck_assert_str_eq(name_at(fixture_symbol(files[i], "fix_static")), "fix_static");
+		ck_assert_str_eq(name_at(fixture_symbol(files[i], "fix_static")),
+				 "fix_static");
 	}
 	ck_assert_uint_le(budget_bytes(n.names.budget), 2 * one + one / 2);
 	ck_assert_ptr_null(f[0]->table);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar's side against launchers and workers that lie: played by the test over the same sockets. */
+/* The sidecar's side against launchers and workers that lie: played by the test over the
+ * same sockets. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,10 @@ static char buf[SYMBOLS_MESSAGE_MAX];
 
 static void tell(uint32_t what, int32_t status, int fd)
 {
-	union { char room[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } c = { .room = { 0 } };
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} c = { .room = { 0 } };
 	struct wire_launch_message m = { .what = what, .serial = serial, .status = status,
 					 .pid = worker_pid };
 	struct iovec iov = { &m, sizeof(m) };
@@ -92,7 +96,8 @@ static struct wire_request request(uint32_t kind)
 	struct wire_request r;
 
 	symbols_flush(s);
-	ck_assert_int_ge(recv(worker, buf, sizeof(buf), MSG_DONTWAIT), (ssize_t)sizeof(r));
+	ck_assert_int_ge(recv(worker, buf, sizeof(buf), MSG_DONTWAIT),
+			 (ssize_t)sizeof(r));
 	memcpy(&r, buf, sizeof(r));
 	ck_assert_uint_eq(r.kind, kind);
 	return r;
@@ -118,9 +123,14 @@ static struct sym_answer take(void)
 	return a;
 }
 
-static void answer(uint32_t kind, uint32_t file_id, uint32_t seq, uint32_t flags, uint64_t value)
+static void answer(uint32_t kind, uint32_t file_id, uint32_t seq, uint32_t flags,
+		   uint64_t value)
 {
-	struct wire_answer h = { .kind = kind, .file_id = file_id, .seq = seq, .flags = flags, .value = value };
+	struct wire_answer h = { .kind = kind,
+				 .file_id = file_id,
+				 .seq = seq,
+				 .flags = flags,
+				 .value = value };
 
 	ck_assert_int_eq(send(worker, &h, sizeof(h), 0), sizeof(h));
 }
@@ -148,7 +158,8 @@ START_TEST(answers_may_come_in_any_order)
 }
 END_TEST
 
-/* It runs, so it is slow: one more chance.  It sleeps, so its file does not answer: none. */
+/* It runs, so it is slow: one more chance.  It sleeps, so its file does not answer: none.
+ */
 START_TEST(hanging_worker_is_killed)
 {
 	struct wire_request r;
@@ -180,17 +191,36 @@ START_TEST(hanging_worker_is_killed)
 }
 END_TEST
 
-enum lie { L_UNKNOWN_SEQ, L_OTHER_FILE, L_WRONG_KIND, L_TWICE, L_SHORT, L_GARBAGE, L_HUGE_COUNT, L_BAD_STRING,
-	L_LOOSE_INLINE, L_FOREIGN_KIND };
-static const char *const lies[] = { "unknown number", "another file", "a file for a query", "answered twice",
-	"too short", "garbage", "more names than bytes", "string past the end", "inlined into nothing",
-	"no such kind" };
+enum lie {
+	L_UNKNOWN_SEQ,
+	L_OTHER_FILE,
+	L_WRONG_KIND,
+	L_TWICE,
+	L_SHORT,
+	L_GARBAGE,
+	L_HUGE_COUNT,
+	L_BAD_STRING,
+	L_LOOSE_INLINE,
+	L_FOREIGN_KIND
+};
+static const char *const lies[] = {
+	"unknown number",	 "another file",	"a file for a query",
+	"answered twice",	 "too short",		"garbage",
+	"more names than bytes", "string past the end", "inlined into nothing",
+	"no such kind"
+};
 
 static void send_lie(enum lie lie, struct wire_request r)
 {
-	struct { struct wire_answer h; struct wire_name n; char text[4]; } m = {
-		.h = { .kind = SYM_NAMES, .file_id = r.file_id, .seq = r.seq, .n = 1, .strings = 4 },
-		.n = { .address = 0x1000, .function = 1 }, .text = "\0fn",
+	struct { struct wire_answer h; struct wire_name n; char text[4];
+	} m = {
+		.h = { .kind = SYM_NAMES,
+		       .file_id = r.file_id,
+		       .seq = r.seq,
+		       .n = 1,
+		       .strings = 4 },
+		.n = { .address = 0x1000, .function = 1 },
+		.text = "\0fn",
 	};
 	size_t n = sizeof(m.h) + sizeof(m.n) + 4;
 

@@ -22,13 +22,17 @@
 
 /* --- answers --- */
 
-static const struct { enum symbols_io io; const char *name; } backends[] = {
-	{ SYMBOLS_IO_AUTO, NULL }, { SYMBOLS_IO_PLAIN, "plain" }, { SYMBOLS_IO_URING, NULL },
+static const struct { enum symbols_io io; const char *name;
+} backends[] = {
+	{ SYMBOLS_IO_AUTO, NULL },
+	{ SYMBOLS_IO_PLAIN, "plain" },
+	{ SYMBOLS_IO_URING, NULL },
 };
 
 START_TEST(files_are_told_and_addresses_named)
 {
-	static const char *const files[] = { "pie", "nopie", "static", "stripped", "names" };
+	static const char *const files[] = { "pie", "nopie", "static", "stripped",
+					     "names" };
 	const char *backend;
 
 	begin(backends[_i].io);
@@ -124,8 +128,9 @@ START_TEST(vdso_image_has_names)
 	ck_assert_int_eq(symbols_query(c.s, 20, addr, SYMBOLS_MAX_ADDRESSES), 0);
 	next(SYM_NAMES, 20);
 	for (uint32_t i = 0; i < c.got.n_names; i++)
-		found |= c.got.names[i].function && (strstr(c.got.names[i].function, "clock_gettime") ||
-						   strstr(c.got.names[i].function, "gettimeofday"));
+		found |= c.got.names[i].function &&
+			 (strstr(c.got.names[i].function, "clock_gettime") ||
+			  strstr(c.got.names[i].function, "gettimeofday"));
 	ck_assert(found);
 	ck_assert_int_eq(symbols_add_image(c.s, 21, image, 1 << 20), -EMSGSIZE);
 	end();
@@ -143,8 +148,8 @@ START_TEST(kernel_addresses_have_names)
 		printf("SKIP: kernel_addresses_have_names: no /proc/kallsyms\n");
 		return;
 	}
-	while (fscanf(f, "%llx %c %255s%*[^\n]", &addr, &type, name) == 3 && strcmp(name, "tcp_sendmsg") &&
-	       strcmp(name, "vfs_read"))
+	while (fscanf(f, "%llx %c %255s%*[^\n]", &addr, &type, name) == 3 &&
+	       strcmp(name, "tcp_sendmsg") && strcmp(name, "vfs_read"))
 		;
 	fclose(f);
 	begin(SYMBOLS_IO_AUTO);
@@ -209,7 +214,8 @@ START_TEST(perf_map_in_many_parts_and_growing)
 	ck_assert_ptr_nonnull(f);
 	for (uint64_t i = 0; i < SYMBOLS_MAX_ADDRESSES; i++) {
 		addr[i] = 0x7f0000000000 + i * 16;
-		fprintf(f, "%llx 10 f%0*u\n", (unsigned long long)addr[i], LONG_NAME, (unsigned int)i);
+		fprintf(f, "%llx 10 f%0*u\n", (unsigned long long)addr[i], LONG_NAME,
+			(unsigned int)i);
 	}
 	fflush(f);
 	begin(SYMBOLS_IO_AUTO);
@@ -221,7 +227,8 @@ START_TEST(perf_map_in_many_parts_and_growing)
 		next(SYM_NAMES, 20);
 		for (uint32_t i = 0; i < c.got.n_names; i++, seen++) {
 			ck_assert_uint_eq(c.got.names[i].address, addr[seen]);
-			ck_assert_uint_eq(strtoul(c.got.names[i].function + 1, NULL, 10), seen);
+			ck_assert_uint_eq(strtoul(c.got.names[i].function + 1, NULL, 10),
+					  seen);
 		}
 	}
 	ck_assert_uint_gt(parts, 3);
@@ -280,8 +287,17 @@ START_TEST(worker_and_launcher_have_no_rights)
 }
 END_TEST
 
-enum trial { TRY_OPEN, TRY_FORK, TRY_EXEC_MEMORY, TRY_MAP_FILE, TRY_URING_SETUP, TRY_SOCKET, TRY_EXECVE, TRY_KILL,
-	TRY_READ };
+enum trial {
+	TRY_OPEN,
+	TRY_FORK,
+	TRY_EXEC_MEMORY,
+	TRY_MAP_FILE,
+	TRY_URING_SETUP,
+	TRY_SOCKET,
+	TRY_EXECVE,
+	TRY_KILL,
+	TRY_READ
+};
 
 static long attempt(enum trial what, int fd)
 {
@@ -293,9 +309,13 @@ static long attempt(enum trial what, int fd)
 	case TRY_FORK:
 		return fork();
 	case TRY_EXEC_MEMORY:
-		return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0;
+		return mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
+			       ? -1
+			       : 0;
 	case TRY_MAP_FILE:
-		return mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0;
+		return mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1
+										     : 0;
 	case TRY_URING_SETUP:
 		return syscall(SYS_io_uring_setup, 4, &(struct io_uring_params){ 0 });
 	case TRY_SOCKET:
@@ -336,11 +356,11 @@ START_TEST(worker_filter_lets_nothing_else_through)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (trials[_i].want < 0)
-		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == -trials[_i].want, "%s: status %x",
-			      trials[_i].what, status);
+		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == -trials[_i].want,
+			      "%s: status %x", trials[_i].what, status);
 	else
-		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == trials[_i].want, "%s: status %x",
-			      trials[_i].what, status);
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == trials[_i].want,
+			      "%s: status %x", trials[_i].what, status);
 	close(fd);
 }
 END_TEST
@@ -351,7 +371,9 @@ START_TEST(forbidden_io_uring_is_done_without)
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
 
 	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(io_uring_setup), 0), 0);
+	ck_assert_int_eq(
+		seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(io_uring_setup), 0),
+		0);
 	ck_assert_int_eq(seccomp_load(f), 0);
 	seccomp_release(f);
 	begin(SYMBOLS_IO_AUTO);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dying and hanging workers, and what the sidecar makes of it: names are lost, nothing else. */
+/* Dying and hanging workers, and what the sidecar makes of it: names are lost, nothing
+ * else. */
 #include <check.h>
 #include <errno.h>
 #include <signal.h>
@@ -148,7 +149,8 @@ START_TEST(full_queue_says_so)
 	}
 	ck_assert_int_eq(err, -EAGAIN);
 	ck_assert_int_eq(symbols_query(c.s, 20, &addr, 0), -EINVAL);
-	ck_assert_int_eq(symbols_query(c.s, 20, &addr, SYMBOLS_MAX_ADDRESSES + 1), -EINVAL);
+	ck_assert_int_eq(symbols_query(c.s, 20, &addr, SYMBOLS_MAX_ADDRESSES + 1),
+			 -EINVAL);
 	kill(pid, SIGCONT);
 	for (int i = 1; i < n; i++)
 		next(SYM_NAMES, 20);

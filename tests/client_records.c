@@ -5,20 +5,32 @@
 #define STRING(k, s) { .key = k, .type = RINGSIDE_STRING, .len = sizeof(s) - 1, .string = s }
 
 static const struct ringside_mapping exe = {
-	.path = "/usr/bin/worker", .build_id = "abcdef", .build_id_kind = RINGSIDE_BUILD_ID_GNU,
-	.start = 0x400000, .end = 0x500000,
+	.path = "/usr/bin/worker",
+	.build_id = "abcdef",
+	.build_id_kind = RINGSIDE_BUILD_ID_GNU,
+	.start = 0x400000,
+	.end = 0x500000,
 };
 static const struct ringside_mapping libc_mapping = { .path = "/lib/libc.so.6" };
 static const struct ringside_mapping kernel = { .path = "[kernel.kallsyms]" };
 static const struct ringside_mapping evil = { .path = "/tmp/" HOSTILE };
 
 static const struct ringside_frame f_read = {
-	.type = RINGSIDE_FRAME_KERNEL, .address = UINT64_C(0xffffffff81000010), .offset = 0x10,
-	.function = "vfs_read", .mapping = &kernel,
+	.type = RINGSIDE_FRAME_KERNEL,
+	.address = UINT64_C(0xffffffff81000010),
+	.offset = 0x10,
+	.function = "vfs_read",
+	.mapping = &kernel,
 };
 static const struct ringside_frame f_inner = {
-	.type = RINGSIDE_FRAME_NATIVE, .inlined = true, .address = 0x1149, .offset = 9,
-	.function = "shop::sum(int)", .system_name = "_ZN4shop3sumEi", .file = "shop.cc", .line = 12,
+	.type = RINGSIDE_FRAME_NATIVE,
+	.inlined = true,
+	.address = 0x1149,
+	.offset = 9,
+	.function = "shop::sum(int)",
+	.system_name = "_ZN4shop3sumEi",
+	.file = "shop.cc",
+	.line = 12,
 	.mapping = &exe,
 };
 static const struct ringside_frame f_burn = {
@@ -26,19 +38,28 @@ static const struct ringside_frame f_burn = {
 	.file = "shop.cc", .line = 40, .mapping = &exe, .cut = true,
 };
 static const struct ringside_frame f_main = {
-	.type = RINGSIDE_FRAME_NATIVE, .address = 0x1200, .function = "main", .mapping = &exe,
+	.type = RINGSIDE_FRAME_NATIVE,
+	.address = 0x1200,
+	.function = "main",
+	.mapping = &exe,
 };
 static const struct ringside_frame f_unnamed = {
 	.type = RINGSIDE_FRAME_NATIVE, .address = 0x27000, .mapping = &libc_mapping,
 };
-static const struct ringside_frame f_nowhere = { .type = RINGSIDE_FRAME_JIT, .address = 0x7f00 };
+static const struct ringside_frame f_nowhere = { .type = RINGSIDE_FRAME_JIT,
+						 .address = 0x7f00 };
 static const struct ringside_frame f_evil = {
-	.type = RINGSIDE_FRAME_NATIVE, .address = 0x10, .function = HOSTILE, .file = HOSTILE,
-	.line = 1, .mapping = &evil,
+	.type = RINGSIDE_FRAME_NATIVE,
+	.address = 0x10,
+	.function = HOSTILE,
+	.file = HOSTILE,
+	.line = 1,
+	.mapping = &evil,
 };
 
 static const struct ringside_frame *const kernel_frames[] = { &f_read };
-static const struct ringside_frame *const user_frames[] = { &f_inner, &f_burn, &f_main, &f_unnamed };
+static const struct ringside_frame *const user_frames[] = { &f_inner, &f_burn, &f_main,
+							    &f_unnamed };
 static const struct ringside_frame *const plain_frames[] = { &f_main, &f_nowhere };
 static const struct ringside_frame *const evil_frames[] = { &f_evil };
 
@@ -52,7 +73,11 @@ static const struct ringside_attribute resource[] = {
 	{ .key = "debug", .type = RINGSIDE_BOOL, .number = 1 },
 	{ .key = "ratio", .type = RINGSIDE_DOUBLE, .real = 0.1 },
 	{ .key = "raw", .type = RINGSIDE_BYTES, .len = 4, .string = "\x01\x02\xff\xfe" },
-	{ .key = "list", .type = RINGSIDE_JSON, .len = 16, .string = "[ 1,\n \"a\" , {}]" "\n" },
+	{ .key = "list",
+	  .type = RINGSIDE_JSON,
+	  .len = 16,
+	  .string = "[ 1,\n \"a\" , {}]"
+		    "\n" },
 };
 static const struct ringside_attribute attributes[] = { STRING("http.route", "/cart") };
 static const struct ringside_attribute evil_resource[] = {
@@ -99,9 +124,16 @@ const struct ringside_record record_hostile = {
 };
 
 const struct ringside_record record_process = {
-	.kind = RINGSIDE_PROCESS, .seq = 5, HEAD,
-	.process = { .pid = 80, .parent_pid = 77, .process_start_ns = 456, .action = RINGSIDE_EXIT,
-		     .exit_code = 3, .comm = "x) R 1 (y", .command = "worker --fast\n" },
+	.kind = RINGSIDE_PROCESS,
+	.seq = 5,
+	HEAD,
+	.process = { .pid = 80,
+		     .parent_pid = 77,
+		     .process_start_ns = 456,
+		     .action = RINGSIDE_EXIT,
+		     .exit_code = 3,
+		     .comm = "x) R 1 (y",
+		     .command = "worker --fast\n" },
 };
 const struct ringside_record record_lost = {
 	.kind = RINGSIDE_LOST, .seq = 6, HEAD,

@@ -78,7 +78,8 @@ static bool stamps_are_right(const struct clock_converter *c, uint32_t epoch)
 	boot = clock_boot_now();
 	after = now(CLOCK_REALTIME);
 	return !clock_convert(c, boot, &stamp) && stamp.epoch == epoch &&
-	       stamp.wall_ns >= before - (int64_t)stamp.error_ns && stamp.wall_ns <= after + (int64_t)stamp.error_ns;
+	       stamp.wall_ns >= before - (int64_t)stamp.error_ns &&
+	       stamp.wall_ns <= after + (int64_t)stamp.error_ns;
 }
 
 /* What the pipeline does when the watch becomes readable. */
@@ -89,7 +90,8 @@ static int64_t resync(struct clock_converter *c, struct clock_step_watch *w)
 
 	expect(told(w), "the step is told");
 	expect(!clock_take_anchor(&a), "an anchor is taken");
-	expect(clock_converter_feed(c, &a, true, &step) == CLOCK_STEPPED, "a clock epoch begins");
+	expect(clock_converter_feed(c, &a, true, &step) == CLOCK_STEPPED,
+	       "a clock epoch begins");
 	return step;
 }
 
@@ -109,7 +111,9 @@ static int run_steps(void)
 
 	clock_converter_init(&c);
 	expect(!clock_step_open(&w), "the watch opens");
-	expect(!clock_take_anchor(&a) && clock_converter_feed(&c, &a, false, &step) == CLOCK_FIRST, "first anchor");
+	expect(!clock_take_anchor(&a) &&
+		       clock_converter_feed(&c, &a, false, &step) == CLOCK_FIRST,
+	       "first anchor");
 	expect(stamps_are_right(&c, 1), "right before");
 	event = clock_boot_now();
 	expect(!clock_convert(&c, event, &before), "an event before the step");
@@ -132,7 +136,8 @@ static int run_steps(void)
 	expect(llabs(step - S) < 1000, "two steps are one when nobody looked between");
 	expect(!clock_step_take(w), "and are told once");
 	expect(stamps_are_right(&c, 6), "right at the end");
-	expect(!clock_convert(&c, event, &again) && again.wall_ns == before.wall_ns && again.epoch == 1,
+	expect(!clock_convert(&c, event, &again) && again.wall_ns == before.wall_ns &&
+		       again.epoch == 1,
 	       "the event before keeps its time");
 	clock_step_close(w);
 	return failures != 0;
@@ -160,7 +165,9 @@ static int step(void)
 		real += now(CLOCK_MONOTONIC) - mono;
 		ts = (struct timespec){ .tv_sec = real / S, .tv_nsec = real % S };
 		clock_settime(CLOCK_REALTIME, &ts);
-		printf("not ok the clock was left %" PRId64 " ns off, and was put right\n", off);
+		printf("not ok the clock was left %" PRId64
+		       " ns off, and was put right\n",
+		       off);
 		return 1;
 	}
 	printf("ok the clock is back within %lld us\n", (long long)llabs(off) / 1000);
@@ -176,8 +183,10 @@ static int no_paired(void *arg, clockid_t id, int64_t *ns)
 
 static int offset(bool btime)
 {
-	struct clock_reader r = { .gettime = no_paired, .timens_boot_ns = clock_timens()->boot_ns,
-		.timens_monotonic_ns = clock_timens()->monotonic_ns, .resolution_ns = 1 };
+	struct clock_reader r = { .gettime = no_paired,
+				  .timens_boot_ns = clock_timens()->boot_ns,
+				  .timens_monotonic_ns = clock_timens()->monotonic_ns,
+				  .resolution_ns = 1 };
 	struct clock_anchor a;
 	int err = btime ? clock_take_anchor_from(&r, &a) : clock_take_anchor(&a);
 
@@ -196,8 +205,10 @@ static int bpf(void)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	char packet[64] = "";
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = sizeof(packet));
-	int prog = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "rs_boot", "GPL", insns, 3, NULL);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet,
+		    .data_size_in = sizeof(packet));
+	int prog = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "rs_boot", "GPL", insns, 3,
+				 NULL);
 	uint64_t before, after;
 	bool ok;
 
@@ -208,8 +219,8 @@ static int bpf(void)
 		return 77;
 	after = clock_boot_now() >> 20;
 	ok = o.retval >= (uint32_t)before && o.retval <= (uint32_t)after;
-	printf("%s BPF reads %u, we read %" PRIu64 " and %" PRIu64 " (ms or so)\n", ok ? "ok" : "not ok", o.retval,
-	       before, after);
+	printf("%s BPF reads %u, we read %" PRIu64 " and %" PRIu64 " (ms or so)\n",
+	       ok ? "ok" : "not ok", o.retval, before, after);
 	close(prog);
 	return !ok;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demo_workload [SECONDS [THREADS]]: burns CPU with shares that are known beforehand, 70, 20 and 10
- * percent, in functions of these names.  The work is counted, not timed, so that the shares hold on a
- * busy machine too.  Built with frame pointers (tests/demo.am).
+ * demo_workload [SECONDS [THREADS]]: burns CPU with shares that are known beforehand, 70,
+ * 20 and 10 percent, in functions of these names.  The work is counted, not timed, so
+ * that the shares hold on a busy machine too.  Built with frame pointers (tests/demo.am).
  */
 #include <err.h>
 #include <pthread.h>
@@ -17,10 +17,12 @@
 static struct timespec deadline;
 static volatile uint64_t sink;
 
-/* A frame of its own for a leaf function, whatever the compiler thinks: or its caller is not seen. */
+/* A frame of its own for a leaf function, whatever the compiler thinks: or its caller is
+ * not seen. */
 #define FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 
-/* The same work in all three, in a body of its own each: a shared helper would take the samples. */
+/* The same work in all three, in a body of its own each: a shared helper would take the
+ * samples. */
 #define BURN(name, units)							\
 	static __attribute__((noinline)) void name(void)			\
 	{									\

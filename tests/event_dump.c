@@ -62,13 +62,15 @@ static void print_stats(struct collect *c, struct dump *d)
 		"process_ring_full=%llu sideband_lost=%llu malformed=%llu throttled=%llu bpf_nano=%llu "
 		"bpf_map_bytes=%llu cpus_online=%u cpus_armed=%u cpus_failed=%u rearmed=%u events=%llu "
 		"disorder=%llu\n",
-		(unsigned long long)st.ticks, (unsigned long long)st.idle, (unsigned long long)st.samples,
-		(unsigned long long)st.out_of_scope, (unsigned long long)st.paused,
-		(unsigned long long)st.kernel_ring_full, (unsigned long long)st.process_ring_full,
+		(unsigned long long)st.ticks, (unsigned long long)st.idle,
+		(unsigned long long)st.samples, (unsigned long long)st.out_of_scope,
+		(unsigned long long)st.paused, (unsigned long long)st.kernel_ring_full,
+		(unsigned long long)st.process_ring_full,
 		(unsigned long long)st.sideband_lost, (unsigned long long)st.malformed,
 		(unsigned long long)st.throttled, (unsigned long long)st.bpf_nano,
-		(unsigned long long)st.bpf_map_bytes, st.cpus_online, st.cpus_armed, st.cpus_failed,
-		st.rearmed, (unsigned long long)d->events, (unsigned long long)d->disorder);
+		(unsigned long long)st.bpf_map_bytes, st.cpus_online, st.cpus_armed,
+		st.cpus_failed, st.rearmed, (unsigned long long)d->events,
+		(unsigned long long)d->disorder);
 }
 
 static bool print_batch(struct collect *c, struct dump *d)
@@ -121,7 +123,9 @@ static void run_live(struct collect *c, struct dump *d)
 
 static int dump_live(struct dump *d)
 {
-	struct journal_facts facts = { .frequency = d->opt.frequency, .ncpu = 1, .scope_text = "test" };
+	struct journal_facts facts = { .frequency = d->opt.frequency,
+				       .ncpu = 1,
+				       .scope_text = "test" };
 	char why[COLLECT_WHY_MAX] = "";
 	struct collect *c;
 	int e;
@@ -205,7 +209,8 @@ static int set_option(struct dump *d, int c)
 
 int main(int argc, char **argv)
 {
-	struct dump d = { .opt = { .frequency = 99, .scope = EV_SCOPE_PIDNS }, .drain_ms = 50 };
+	struct dump d = { .opt = { .frequency = 99, .scope = EV_SCOPE_PIDNS },
+			  .drain_ms = 50 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longopts, NULL)) != -1)

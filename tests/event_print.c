@@ -39,7 +39,8 @@ static void print_mmap(FILE *out, const struct ev_mmap *e)
 		for (unsigned i = 0; i < e->build_id_len; i++)
 			fprintf(out, "%02x", e->build_id[i]);
 	} else {
-		fprintf(out, " dev=%u:%u inode=%llu", e->dev_major, e->dev_minor, e->inode);
+		fprintf(out, " dev=%u:%u inode=%llu", e->dev_major, e->dev_minor,
+			e->inode);
 	}
 	print_text(out, "path", e->path);
 }
@@ -55,8 +56,9 @@ static void print_exec(FILE *out, const struct ev_exec *e)
 
 void event_print(FILE *out, const struct ev_head *e, int stack)
 {
-	fprintf(out, "%llu %s pid=%u tid=%u cpu=%u start=%llu exec_id=%llu flags=%x", e->boot_ns,
-		event_type_name(e->type), e->tgid, e->tid, e->cpu, e->start_ns, e->exec_id, e->flags);
+	fprintf(out, "%llu %s pid=%u tid=%u cpu=%u start=%llu exec_id=%llu flags=%x",
+		e->boot_ns, event_type_name(e->type), e->tgid, e->tid, e->cpu,
+		e->start_ns, e->exec_id, e->flags);
 	switch (e->type) {
 	case EV_SAMPLE:
 		print_sample(out, (const struct ev_sample *)e, stack);

@@ -2,9 +2,9 @@
 /*
  * fault_ring [ROUNDS]: the writer is stopped or killed between any two of its stores, one
  * life for each point and action, under readers that are fast, stalling, slow and
- * stopped.  After each life: what was published is read or reported lost, nothing is torn, a stopped
- * writer is alive and keeps others out, a dead one does not, and the next one goes on.
- * At the end received + lost is what was produced, for each reader.
+ * stopped.  After each life: what was published is read or reported lost, nothing is
+ * torn, a stopped writer is alive and keeps others out, a dead one does not, and the next
+ * one goes on. At the end received + lost is what was produced, for each reader.
  */
 #include <err.h>
 #include <errno.h>

@@ -126,8 +126,8 @@ int fault_boot_id(const char *path)
 	write_and_leave(path);
 	r = open_reader(path, &start);
 	fd = open(path, O_RDWR);
-	if (fd < 0 || pread(fd, now, sizeof(now), offsetof(struct ring_header, boot_id)) !=
-			      sizeof(now))
+	if (fd < 0 || pread(fd, now, sizeof(now),
+			    offsetof(struct ring_header, boot_id)) != sizeof(now))
 		err(1, "%s", path);
 	memset(id, 0xb0, sizeof(id));
 	if (pwrite(fd, id, sizeof(id), offsetof(struct ring_header, boot_id)) !=

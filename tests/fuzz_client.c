@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the client reads from people and from tenants: times, durations, options with a selection,
- * escapes, embedded JSON.  The first byte chooses.  Invariants beside not crashing: escaped text holds
- * no control byte, and JSON that was accepted once is accepted again unchanged.
+ * What the client reads from people and from tenants: times, durations, options with a
+ * selection, escapes, embedded JSON.  The first byte chooses.  Invariants beside not
+ * crashing: escaped text holds no control byte, and JSON that was accepted once is
+ * accepted again unchanged.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -80,12 +81,19 @@ static void fuzz_json(const char *s, size_t len)
 static void fuzz_selection(char *s)
 {
 	static const struct ringside_attribute a[] = {
-		{ .key = "service.name", .type = RINGSIDE_STRING, .len = 4, .string = "shop" },
+		{ .key = "service.name",
+		  .type = RINGSIDE_STRING,
+		  .len = 4,
+		  .string = "shop" },
 	};
 	struct ringside_record rec = {
 		.kind = RINGSIDE_SAMPLE,
-		.sample = { .pid = 1, .tid = 2, .comm = "worker", .event = RINGSIDE_EVENT_CPU,
-			    .has_link = true, .resource = { .n = 1, .attributes = a } },
+		.sample = { .pid = 1,
+			    .tid = 2,
+			    .comm = "worker",
+			    .event = RINGSIDE_EVENT_CPU,
+			    .has_link = true,
+			    .resource = { .n = 1, .attributes = a } },
 	};
 	char tail[] = "tail", *argv[ARGS_MAX + 2] = { tail }, *word;
 	struct selection *selection;
@@ -93,8 +101,10 @@ static void fuzz_selection(char *s)
 	int argc = 1;
 
 	while (argc <= ARGS_MAX && (word = strsep(&s, "\n"))) {
-		/* Repetition counts make regcomp of any libc slow; that is the user's own time. */
-		if (strlen(word) > 64 || strchr(word, '{') || strchr(word, '*') || strchr(word, '+'))
+		/* Repetition counts make regcomp of any libc slow; that is the user's own
+		 * time. */
+		if (strlen(word) > 64 || strchr(word, '{') || strchr(word, '*') ||
+		    strchr(word, '+'))
 			return;
 		argv[argc++] = word;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of the door, as a journal that somebody edited may hold them, into a live table. */
+/* Answers of the door, as a journal that somebody edited may hold them, into a live
+ * table. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,16 +24,25 @@ static void check_image(const struct image *i)
 
 static struct image *sample(struct process_table *t, uint64_t at)
 {
-	union { struct ev_sample s; uint8_t room[sizeof(struct ev_sample) + 16]; } e = { .s = {
-		.head = { .type = EV_SAMPLE, .tgid = 10, .tid = 10, .start_ns = 1, .exec_id = 1, .boot_ns = at },
-		.comm = "fuzz", .user_frames = 2 } };
+	union {
+		struct ev_sample s;
+		uint8_t room[sizeof(struct ev_sample) + 16];
+	} e = { .s = { .head = { .type = EV_SAMPLE,
+				 .tgid = 10,
+				 .tid = 10,
+				 .start_ns = 1,
+				 .exec_id = 1,
+				 .boot_ns = at },
+		       .comm = "fuzz",
+		       .user_frames = 2 } };
 
 	e.s.frames[0] = 0x1000;
 	e.s.frames[1] = 0x7f0000000000;
 	return process_on_sample(t, &e.s);
 }
 
-/* Fits the fixed part to what the table expects, so that the fuzzer works on what comes after it. */
+/* Fits the fixed part to what the table expects, so that the fuzzer works on what comes
+ * after it. */
 static void aim(struct answer_head *h, const struct image *i, size_t n)
 {
 	h->magic = ANSWER_MAGIC;

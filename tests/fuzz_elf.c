@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an ELF file: headers, notes, symbol tables, mini debuginfo, translation of offsets. */
+/* Any bytes as an ELF file: headers, notes, symbol tables, mini debuginfo, translation of
+ * offsets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,12 @@ static void look_up(const struct elf_file *e, struct symbol_table *t)
 	struct symbol s;
 
 	for (uint32_t i = 0; i < e->n_text; i++) {
-		uint64_t step = (e->text[i].end - e->text[i].start) / 16 + 1, at = e->text[i].start;
+		uint64_t step = (e->text[i].end - e->text[i].start) / 16 + 1,
+			 at = e->text[i].start;
 
 		for (int k = 0; k < 16; k++, at += step)
-			if (symbol_table_find(t, at, &s) && (at < s.start || at >= s.end || !s.name))
+			if (symbol_table_find(t, at, &s) &&
+			    (at < s.start || at >= s.end || !s.name))
 				abort();
 	}
 }
@@ -40,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (f->answer.n_segments > SYM_MAX_SEGMENTS || strlen(f->htlhash) != 32)
 		abort();
 	for (uint64_t at = 0; at < size; at += 509)
-		symbols_file_to_vaddr(f->answer.segments, f->answer.n_segments, at, &vaddr);
+		symbols_file_to_vaddr(f->answer.segments, f->answer.n_segments, at,
+				      &vaddr);
 	symbol_builder_add(b, &f->elf, &f->elf.symtab, &f->elf.strtab, &f->elf);
 	symbol_builder_add(b, &f->elf, &f->elf.dynsym, &f->elf.dynstr, &f->elf);
 	symbol_builder_add_plt(b, &f->elf);

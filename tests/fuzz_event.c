@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static volatile uint64_t sink;
 
 /*
- * Reads every byte that the event claims to have: a sanitizer sees a claim that is too big.
+ * Reads every byte that the event claims to have: a sanitizer sees a claim that is too
+ * big.
  */
 static uint64_t touch(const struct ev_head *e)
 {
@@ -23,7 +24,8 @@ static uint64_t touch(const struct ev_head *e)
 	for (uint32_t i = 0; i < e->size; i++)
 		sum += p[i];
 	if (e->type == EV_MMAP)
-		sum += strlen(((const struct ev_mmap *)e)->path) != ((const struct ev_mmap *)e)->path_len;
+		sum += strlen(((const struct ev_mmap *)e)->path) !=
+		       ((const struct ev_mmap *)e)->path_len;
 	if (e->type == EV_EXEC)
 		sum += strlen(((const struct ev_exec *)e)->filename);
 	if (e->type == EV_KSYMBOL)

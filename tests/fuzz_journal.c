@@ -30,7 +30,8 @@ static void replay(const char *path)
 		return;
 	while (!collect_drain(c, &b)) {
 		for (size_t i = 0; i < b.count; i++)
-			sink += b.events[i]->size + ((const uint8_t *)b.events[i])[b.events[i]->size - 1];
+			sink += b.events[i]->size +
+				((const uint8_t *)b.events[i])[b.events[i]->size - 1];
 		if (b.end)
 			break;
 	}

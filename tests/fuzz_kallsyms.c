@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint64_t asked[] = { 0, 1, 0xffffffff81000000, 0xffffffffc0300100, UINT64_MAX };
+	static const uint64_t asked[] = { 0, 1, 0xffffffff81000000, 0xffffffffc0300100,
+					  UINT64_MAX };
 	const char *module;
 	struct kallsyms *k;
 	struct symbol s;

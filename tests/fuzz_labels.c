@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tenants write about themselves: first byte chooses the parser, the rest is its text. */
+/* What tenants write about themselves: first byte chooses the parser, the rest is its
+ * text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,13 @@ static void check_utf8(const char *s, size_t n)
 static void build(const struct otel_env *e, const char *text)
 {
 	struct label label = { .key = text, .string = text };
-	struct label_process p = { .pid = 1, .comm = text, .exe_path = text, .exe_name = text, .env = e,
-				   .environment = &label, .n_environment = 1 };
+	struct label_process p = { .pid = 1,
+				   .comm = text,
+				   .exe_path = text,
+				   .exe_name = text,
+				   .env = e,
+				   .environment = &label,
+				   .n_environment = 1 };
 	struct resolver_options o = { .config = { .node = text } };
 	struct label_result *result;
 	struct resolver *r;

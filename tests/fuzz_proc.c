@@ -82,7 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	switch (data[0] % 5) {
 	case 0:
-		if (!stat_parse(text, size - 1, &st) && strnlen(st.comm, COMM_MAX) == COMM_MAX)
+		if (!stat_parse(text, size - 1, &st) &&
+		    strnlen(st.comm, COMM_MAX) == COMM_MAX)
 			abort();
 		break;
 	case 1:

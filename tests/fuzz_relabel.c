@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A regex and a text, with a NUL between; the groups of a match must lie within the text. */
+/* A regex and a text, with a NUL between; the groups of a match must lie within the text.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@ static void match(const struct regex *r, const char *text, size_t n)
 	int found = regex_match(r, &scratch, text, n, spans);
 
 	for (uint32_t i = 0; found == 1 && i <= regex_groups(r); i++) {
-		if (spans[i].end > (int64_t)n || (spans[i].start >= 0 && spans[i].end >= 0 &&
-						  spans[i].start > spans[i].end))
+		if (spans[i].end > (int64_t)n ||
+		    (spans[i].start >= 0 && spans[i].end >= 0 &&
+		     spans[i].start > spans[i].end))
 			abort();
 	}
 	if (found == 1 && (spans[0].start != 0 || spans[0].end != (int64_t)n))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main() of a fuzz target in an ordinary build: runs every file named on the command line through the
- * target once.  So a seed, or an input that once crashed, is a test without libFuzzer.
+ * main() of a fuzz target in an ordinary build: runs every file named on the command line
+ * through the target once.  So a seed, or an input that once crashed, is a test without
+ * libFuzzer.
  */
 #include <err.h>
 #include <stdint.h>
@@ -22,7 +23,8 @@ static void run_file(const char *path)
 		err(1, "%s", path);
 	n = fread(buf, 1, SEED_MAX, f);
 	fclose(f);
-	/* An allocation of the exact size, so that a sanitizer sees a read past the end. */
+	/* An allocation of the exact size, so that a sanitizer sees a read past the end.
+	 */
 	exact = realloc(buf, n ? n : 1);
 	if (!exact)
 		err(1, "%s", path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as an answer of the symbol worker: what passes the door can be used without further thought. */
+/* Any bytes as an answer of the symbol worker: what passes the door can be used without
+ * further thought. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static void use(const char *s, size_t max)
 
 static void use_file(const struct sym_answer *a)
 {
-	if (a->n_segments > SYM_MAX_SEGMENTS || (a->debug_link && strchr(a->debug_link, '/')))
+	if (a->n_segments > SYM_MAX_SEGMENTS ||
+	    (a->debug_link && strchr(a->debug_link, '/')))
 		abort();
 	for (uint32_t i = 0; i < a->n_segments; i++)
 		used += a->segments[i].vaddr != 0;
@@ -49,7 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		use(a.names[i].function, WIRE_NAME_MAX);
 		use(a.names[i].system_name, WIRE_NAME_MAX);
 		use(a.names[i].file, WIRE_NAME_MAX);
-		if (a.names[i].inlined && (i + 1 == a.n_names || a.names[i + 1].address != a.names[i].address))
+		if (a.names[i].inlined &&
+		    (i + 1 == a.n_names || a.names[i + 1].address != a.names[i].address))
 			abort();
 	}
 	return 0;

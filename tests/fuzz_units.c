@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as size, duration, number and option value; the first byte chooses the option. */
+/* Any text as size, duration, number and option value; the first byte chooses the option.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "sidecar/options.h"

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	memset(&c, 0, sizeof(c));
 	yaml_config_parse(&c, "fuzz.yaml", (const char *)data, n, null, &r);
-	if (!r.errors && (c.frequency > 10000 || c.stack_depth > 127 || (c.ring_mode & ~0755u)))
+	if (!r.errors &&
+	    (c.frequency > 10000 || c.stack_depth > 127 || (c.ring_mode & ~0755u)))
 		abort();
 	config_free(&c);
 	return 0;

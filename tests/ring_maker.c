@@ -55,8 +55,10 @@ static void must(int err, const char *what)
 static struct ring_stamp stamp(void)
 {
 	return (struct ring_stamp){ .wall_ns = clock_ns(CLOCK_REALTIME) - age_ns,
-				    .boot_ns = (uint64_t)(clock_ns(CLOCK_BOOTTIME) - age_ns),
-				    .clock_epoch = 1, .clock_error_ns = 120 };
+				    .boot_ns =
+					    (uint64_t)(clock_ns(CLOCK_BOOTTIME) - age_ns),
+				    .clock_epoch = 1,
+				    .clock_error_ns = 120 };
 }
 
 static ringside_ref string(const char *s)
@@ -69,7 +71,9 @@ static ringside_ref string(const char *s)
 
 static ringside_ref mapping(const char *path, const char *build_id)
 {
-	struct ring_mapping m = { .path = string(path), .start = 0x400000, .end = 0x500000 };
+	struct ring_mapping m = { .path = string(path),
+				  .start = 0x400000,
+				  .end = 0x500000 };
 	ringside_ref ref;
 
 	if (build_id) {
@@ -80,9 +84,12 @@ static ringside_ref mapping(const char *path, const char *build_id)
 	return ref;
 }
 
-static ringside_ref frame(uint8_t type, const char *function, uint64_t address, ringside_ref in)
+static ringside_ref frame(uint8_t type, const char *function, uint64_t address,
+			  ringside_ref in)
 {
-	struct ring_frame f = { .type = type, .address = address, .offset = 0x10, .mapping = in };
+	struct ring_frame f = {
+		.type = type, .address = address, .offset = 0x10, .mapping = in
+	};
 	ringside_ref ref;
 
 	if (function)
@@ -94,16 +101,22 @@ static ringside_ref frame(uint8_t type, const char *function, uint64_t address, 
 static ringside_ref resource(const char *name)
 {
 	struct ring_attribute a[] = {
-		{ .key = string("service.name"), .type = RINGSIDE_STRING, .string = string(name) },
+		{ .key = string("service.name"),
+		  .type = RINGSIDE_STRING,
+		  .string = string(name) },
 		{ .key = string("process.pid"), .type = RINGSIDE_INT, .number = pid },
-		{ .key = string("process.executable.path"), .type = RINGSIDE_STRING,
+		{ .key = string("process.executable.path"),
+		  .type = RINGSIDE_STRING,
 		  .string = string("/usr/bin/worker") },
-		{ .key = string("container.id"), .type = RINGSIDE_STRING,
-		  .string = string("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") },
+		{ .key = string("container.id"),
+		  .type = RINGSIDE_STRING,
+		  .string = string(
+			  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") },
 	};
 	ringside_ref ref;
 
-	must(ring_intern_resource(w, a, 4, string("https://opentelemetry.io/schemas/1.37.0"), &ref),
+	must(ring_intern_resource(
+		     w, a, 4, string("https://opentelemetry.io/schemas/1.37.0"), &ref),
 	     "resource");
 	return ref;
 }
@@ -115,7 +128,8 @@ static ringside_ref user_stack(const char *leaf)
 		frame(RINGSIDE_FRAME_NATIVE, leaf, 0x1149, exe),
 		frame(RINGSIDE_FRAME_NATIVE, "work", 0x1200, exe),
 		frame(RINGSIDE_FRAME_NATIVE, "main", 0x1300, exe),
-		frame(RINGSIDE_FRAME_NATIVE, NULL, 0x27000, mapping("/lib/libc.so.6", NULL)),
+		frame(RINGSIDE_FRAME_NATIVE, NULL, 0x27000,
+		      mapping("/lib/libc.so.6", NULL)),
 	};
 	ringside_ref ref;
 
@@ -165,8 +179,12 @@ static void sample(const char *comm, const char *name, const char *leaf, bool in
 static void process(uint32_t of, uint32_t parent, uint8_t action, const char *comm,
 		    const char *command)
 {
-	struct ring_process p = { .pid = of, .parent_pid = parent, .process_start_ns = start_of(of),
-				  .action = action, .command = command, .exit_code = 3 };
+	struct ring_process p = { .pid = of,
+				  .parent_pid = parent,
+				  .process_start_ns = start_of(of),
+				  .action = action,
+				  .command = command,
+				  .exit_code = 3 };
 
 	ring_writer_open_block(w, NULL);
 	p.stamp = stamp();
@@ -215,7 +233,8 @@ static void status(void)
 	ring_status_text(w, RINGSIDE_T_VERSION, "0.1.0");
 	ring_status_text(w, RINGSIDE_T_CAPABILITY, "cap_perfmon");
 	ring_status_text(w, RINGSIDE_T_WARNING, "not on tmpfs: \033[31m");
-	ring_status_text(w, RINGSIDE_T_PROBE, "perf_event\0370\037CAP_PERFMON\037no samples\037run as root");
+	ring_status_text(w, RINGSIDE_T_PROBE,
+			 "perf_event\0370\037CAP_PERFMON\037no samples\037run as root");
 	ring_status_end(w);
 }
 
@@ -283,7 +302,9 @@ static void do_word(const char *word)
 
 int main(int argc, char **argv)
 {
-	struct ring_writer_options o = { .ring_bytes = 1 << 20, .dict_bytes = 1 << 20, .mode = 0640 };
+	struct ring_writer_options o = { .ring_bytes = 1 << 20,
+					 .dict_bytes = 1 << 20,
+					 .mode = 0640 };
 	struct ring_anchor anchor = { .clock_epoch = 1, .source = RINGSIDE_CLOCK_PAIRED,
 				      .bound_ns = 120 };
 	int err;

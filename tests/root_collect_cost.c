@@ -135,16 +135,18 @@ static int check_cost(struct bpf_parts *p, unsigned cpu)
 		return 1;
 	}
 	/*
-	 * The other threads of the CPU are out of scope: their runs are short, and counted
-	 * with the burner's.
+	 * The other threads of the CPU are out of scope: their runs are short, and
+	 * counted with the burner's.
 	 */
 	ns = own_clock(p);
 	printf("%llu ns by bpf_stats a run (%llu runs); %llu ns by its own clock a sample of %.1f user frames "
-	       "(%llu samples)\n", (unsigned long long)(info.run_time_ns / info.run_cnt),
-	       (unsigned long long)info.run_cnt, (unsigned long long)ns, (double)frames / (double)samples,
-	       (unsigned long long)samples);
+	       "(%llu samples)\n",
+	       (unsigned long long)(info.run_time_ns / info.run_cnt),
+	       (unsigned long long)info.run_cnt, (unsigned long long)ns,
+	       (double)frames / (double)samples, (unsigned long long)samples);
 	if (ns > SAMPLE_NS_MAX)
-		printf("more than %d ns: missed, or the machine is busy\n", SAMPLE_NS_MAX);
+		printf("more than %d ns: missed, or the machine is busy\n",
+		       SAMPLE_NS_MAX);
 	return 0;
 }
 
@@ -188,7 +190,8 @@ static int check_leaks(const struct collect_options *opt)
 	struct collect *c;
 
 	for (int i = 0; i < 5; i++) {
-		if (collect_open(&c, opt, why, sizeof(why)) || collect_arm(c, why, sizeof(why)))
+		if (collect_open(&c, opt, why, sizeof(why)) ||
+		    collect_arm(c, why, sizeof(why)))
 			errx(1, "%s", why);
 		usleep(20000);
 		collect_drain(c, &batch);
@@ -202,8 +205,7 @@ static int check_leaks(const struct collect_options *opt)
 	for (int i = 0; i < 50 && (maps_after = maps_of_ours()) > maps; i++)
 		usleep(100000);
 	printf("opened and closed 5 times: %d descriptors before, %d after; maps %u, %u\n",
-	       before, after, maps,
-	       maps_after);
+	       before, after, maps, maps_after);
 	return before != after || maps_after > maps;
 }
 
@@ -211,7 +213,8 @@ static int check_leaks(const struct collect_options *opt)
  * Milliseconds until the collect asks to be drained, or -1 when it does not within
  * `wait_ms`.
  */
-static int wait_for_wake(const struct collect_options *opt, int wait_ms, struct collect **out)
+static int wait_for_wake(const struct collect_options *opt, int wait_ms,
+			 struct collect **out)
 {
 	struct timespec a, b;
 	struct pollfd p;
@@ -245,8 +248,8 @@ static int check_wake(const struct collect_options *base)
 	slow = wait_for_wake(&opt, 700, &c);
 	collect_drain(c, &batch);
 	waiting = batch.count;
-	printf("99 Hz in 256 KiB: woken after %d ms (-1 never), %zu events waiting\n", slow,
-	       waiting);
+	printf("99 Hz in 256 KiB: woken after %d ms (-1 never), %zu events waiting\n",
+	       slow, waiting);
 	collect_close(c);
 	opt.frequency = 999;
 	opt.ring_bytes = 16384;
@@ -269,7 +272,9 @@ int main(void)
 {
 	uint32_t self = (uint32_t)getpid();
 	/* Only ourselves, so that a run is a sample of the burner. */
-	struct collect_options opt = { .frequency = 1000, .scope = EV_SCOPE_PIDS, .pids = &self, .npids = 1 };
+	struct collect_options opt = {
+		.frequency = 1000, .scope = EV_SCOPE_PIDS, .pids = &self, .npids = 1
+	};
 	char why[COLLECT_WHY_MAX];
 	struct cpu_set online;
 	struct bpf_parts parts;
@@ -281,12 +286,12 @@ int main(void)
 	if (cpus_read(&online, "online"))
 		errx(1, "no CPUs");
 	clock_gettime(CLOCK_MONOTONIC, &a);
-	if (bpf_load(&parts, &opt, bpf_ring_bytes(&opt, online.count), online.end, -1, why,
-		     sizeof(why)))
+	if (bpf_load(&parts, &opt, bpf_ring_bytes(&opt, online.count), online.end, -1,
+		     why, sizeof(why)))
 		errx(1, "%s", why);
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	printf("loaded in %.1f ms\n",
-	       (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	printf("loaded in %.1f ms\n", (double)(b.tv_sec - a.tv_sec) * 1e3 +
+					      (double)(b.tv_nsec - a.tv_nsec) / 1e6);
 	CPU_ZERO(&cpus);
 	CPU_SET(online.end - 1, &cpus);
 	pthread_create(&t, NULL, burner, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door against live processes that were made awkward on purpose.  Needs root: other mount and pid
- * namespaces, map_files, an unserved file system.  Run by "make check-root".
+ * The door against live processes that were made awkward on purpose.  Needs root: other
+ * mount and pid namespaces, map_files, an unserved file system.  Run by "make
+ * check-root".
  */
 #include "tests/root_door.h"
 
@@ -27,14 +28,17 @@
 START_TEST(a_plain_process_is_read_whole)
 {
 	char env[] = "OTEL_SERVICE_NAME=shop", secret[] = "PASSWORD=hunter2";
-	pid_t pid = spawn(copy_of_self("svc", 'A'), "idle", (char *[]){ secret, env, NULL });
+	pid_t pid =
+		spawn(copy_of_self("svc", 'A'), "idle", (char *[]){ secret, env, NULL });
 	const struct answer *a = read_process(pid);
 
 	ck_assert_int_eq(a->head->error, 0);
 	ck_assert_uint_eq(a->head->ppid, getpid());
 	ck_assert_bytes(a, TAG_COMM, "svc");
 	ck_assert_bytes(a, TAG_EXE, path_of("svc"));
-	ck_assert_str_eq(environ_get(a->section[TAG_ENV].p, a->section[TAG_ENV].n, "OTEL_SERVICE_NAME"), "shop");
+	ck_assert_str_eq(environ_get(a->section[TAG_ENV].p, a->section[TAG_ENV].n,
+				     "OTEL_SERVICE_NAME"),
+			 "shop");
 	ck_assert_ptr_null(memmem(a->head, a->head->size, "hunter2", 7));
 	ck_assert_ptr_nonnull(find_map(a, path_of("svc")));
 	ck_assert_ptr_nonnull(find_map(a, "[vdso]"));
@@ -148,8 +152,12 @@ START_TEST(a_name_that_ends_like_the_kernels_mark)
 }
 END_TEST
 
-static const struct { const char *what; mode_t mode; } replaced[] = {
-	{ "FIFO", S_IFIFO }, { "directory", S_IFDIR }, { "symlink loop", S_IFLNK }, { "device", S_IFCHR },
+static const struct { const char *what; mode_t mode;
+} replaced[] = {
+	{ "FIFO", S_IFIFO },
+	{ "directory", S_IFDIR },
+	{ "symlink loop", S_IFLNK },
+	{ "device", S_IFCHR },
 };
 START_TEST(a_path_replaced_by_something_else_neither_blocks_nor_misleads)
 {
@@ -176,13 +184,15 @@ START_TEST(a_path_replaced_by_something_else_neither_blocks_nor_misleads)
 }
 END_TEST
 
-/* A child in a mount namespace of its own, where a tmpfs with another svc lies over the folder. */
+/* A child in a mount namespace of its own, where a tmpfs with another svc lies over the
+ * folder. */
 static pid_t spawn_over(char tail)
 {
 	pid_t pid = fork_child();
 
 	if (!pid) {
-		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		if (unshare(CLONE_NEWNS) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 		    mount("tmpfs", folder(), "tmpfs", 0, NULL))
 			_exit(1);
 		copy_of_self("svc", tail);
@@ -335,8 +345,11 @@ START_TEST(no_reading_mixes_two_images)
 		}
 		good++;
 		ck_assert_uint_ge(a->section[TAG_EXE].n, 5);
-		memcpy(exe, (const char *)a->section[TAG_EXE].p + a->section[TAG_EXE].n - 5, 5);
-		service = environ_get(a->section[TAG_ENV].p, a->section[TAG_ENV].n, "OTEL_SERVICE_NAME");
+		memcpy(exe,
+		       (const char *)a->section[TAG_EXE].p + a->section[TAG_EXE].n - 5,
+		       5);
+		service = environ_get(a->section[TAG_ENV].p, a->section[TAG_ENV].n,
+				      "OTEL_SERVICE_NAME");
 		ck_assert_ptr_nonnull(service);
 		if (strcmp(service, "none"))	/* the very first image has another environment */
 			ck_assert_str_eq(service, exe);
@@ -361,8 +374,10 @@ static pid_t spawn_blocking(void)
 		char options[128];
 		int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
-		snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-		if (fd < 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		snprintf(options, sizeof(options),
+			 "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+		if (fd < 0 || unshare(CLONE_NEWNS) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 		    mount("none", folder(), "fuse", 0, options))
 			_exit(1);
 		ready_and_wait();
@@ -405,7 +420,8 @@ START_TEST(a_target_that_blocks_costs_a_thread_and_nobody_elses_answers)
 	ck_assert_uint_eq(door_lost_threads(door), DOOR_THREADS);
 	r = request(DOOR_PROCESS, good);
 	ck_assert_int_eq(door_ask(door, &r), -EBUSY);
-	/* One dies, its file system with it: that thread serves again; what blocks is not read again. */
+	/* One dies, its file system with it: that thread serves again; what blocks is not
+	 * read again. */
 	end_child(bad[0]);
 	for (int i = 0; i < 200 && door_ask(door, &r); i++)
 		usleep(10000);
@@ -468,7 +484,9 @@ static Suite *door_suite(void)
 	tcase_add_test(tc, the_leader_has_gone_and_threads_run_on);
 	tcase_add_test(tc, a_deleted_binary_has_its_true_path_and_can_be_opened);
 	tcase_add_test(tc, a_name_that_ends_like_the_kernels_mark);
-	tcase_add_loop_test(tc, a_path_replaced_by_something_else_neither_blocks_nor_misleads, 0, N(replaced));
+	tcase_add_loop_test(tc,
+			    a_path_replaced_by_something_else_neither_blocks_nor_misleads,
+			    0, N(replaced));
 	tcase_add_test(tc, one_path_in_three_mount_namespaces_is_three_files);
 	tcase_add_test(tc, a_path_of_five_kilobytes);
 	tcase_add_test(tc, a_newline_in_a_path);
@@ -490,7 +508,8 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "idle"))
 		ready_and_wait();
 	if (argc > 1 && !strcmp(argv[1], "flip")) {
-		if (getenv("OTEL_SERVICE_NAME") && !strcmp(getenv("OTEL_SERVICE_NAME"), "none"))
+		if (getenv("OTEL_SERVICE_NAME") &&
+		    !strcmp(getenv("OTEL_SERVICE_NAME"), "none"))
 			tell_ready();
 		flip(argv[0]);
 	}

@@ -40,9 +40,10 @@ START_TEST(the_vdso_is_given_as_sealed_bytes)
 END_TEST
 
 enum map_trick { MAP_GOOD, MAP_LINK_OUT, MAP_STRANGERS, MAP_STALE, MAP_FIFO, MAP_ABSENT };
-static const struct { enum map_trick trick; int want; } perf_maps[] = {
-	{ MAP_GOOD, 0 }, { MAP_LINK_OUT, -EINVAL }, { MAP_STRANGERS, -EPERM }, { MAP_STALE, -EPERM },
-	{ MAP_FIFO, -EINVAL }, { MAP_ABSENT, -ENOENT },
+static const struct { enum map_trick trick; int want;
+} perf_maps[] = {
+	{ MAP_GOOD, 0 },       { MAP_LINK_OUT, -EINVAL }, { MAP_STRANGERS, -EPERM },
+	{ MAP_STALE, -EPERM }, { MAP_FIFO, -EINVAL },	  { MAP_ABSENT, -ENOENT },
 };
 
 static void make_perf_map(enum map_trick trick)
@@ -58,7 +59,8 @@ static void make_perf_map(enum map_trick trick)
 	if (trick == MAP_LINK_OUT || trick == MAP_FIFO || trick == MAP_ABSENT)
 		return;
 	fd = open(path, O_CREAT | O_WRONLY, 0644);
-	if (fd < 0 || write(fd, "inner", 5) != 5 || (trick == MAP_STRANGERS && fchown(fd, 4242, 4242)) ||
+	if (fd < 0 || write(fd, "inner", 5) != 5 ||
+	    (trick == MAP_STRANGERS && fchown(fd, 4242, 4242)) ||
 	    (trick == MAP_STALE && futimens(fd, old)))
 		_exit(1);
 }
@@ -94,7 +96,8 @@ START_TEST(the_perf_map_is_that_of_the_innermost_pid_and_of_nobody_else)
 	char text[8] = "";
 	int fd = take_fd();
 
-	ck_assert_msg(a->head->error == perf_maps[_i].want, "trick %d: %d", perf_maps[_i].trick, a->head->error);
+	ck_assert_msg(a->head->error == perf_maps[_i].want, "trick %d: %d",
+		      perf_maps[_i].trick, a->head->error);
 	ck_assert_int_eq(fd >= 0, !perf_maps[_i].want);
 	if (fd < 0)
 		return;
@@ -132,6 +135,8 @@ END_TEST
 void add_extra_tests(TCase *tc)
 {
 	tcase_add_test(tc, the_vdso_is_given_as_sealed_bytes);
-	tcase_add_loop_test(tc, the_perf_map_is_that_of_the_innermost_pid_and_of_nobody_else, 0, N(perf_maps));
+	tcase_add_loop_test(tc,
+			    the_perf_map_is_that_of_the_innermost_pid_and_of_nobody_else,
+			    0, N(perf_maps));
 	tcase_add_test(tc, a_debug_file_is_found_by_link_and_never_the_file_itself);
 }

@@ -95,7 +95,8 @@ const char *path_of(const char *name)
 
 void copy_file(const char *from, const char *to, char tail)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0755);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0755);
 	char buf[65536];
 	ssize_t n;
 
@@ -332,7 +333,8 @@ const struct answer_map *find_exec_of(const struct answer *a, const char *base_n
 	for (size_t i = 0; i < a->n_maps; i++) {
 		const struct answer_map *m = &a->maps[i];
 
-		if (m->path_len > n && !memcmp(text_of(a, m) + m->path_len - n, base_name, n) &&
+		if (m->path_len > n &&
+		    !memcmp(text_of(a, m) + m->path_len - n, base_name, n) &&
 		    text_of(a, m)[m->path_len - n - 1] == '/')
 			return m;
 	}
@@ -343,6 +345,7 @@ void ck_assert_bytes(const struct answer *a, enum answer_tag tag, const char *wa
 {
 	const struct answer_bytes *b = &a->section[tag];
 
-	ck_assert_msg(b->n == strlen(want) && !memcmp(b->p, want, b->n), "expected \"%s\", got \"%.*s\"",
-		      want, (int)b->n, b->p ? (const char *)b->p : "");
+	ck_assert_msg(b->n == strlen(want) && !memcmp(b->p, want, b->n),
+		      "expected \"%s\", got \"%.*s\"", want, (int)b->n,
+		      b->p ? (const char *)b->p : "");
 }

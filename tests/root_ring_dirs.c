@@ -60,8 +60,8 @@ static bool victim_untouched(void)
 	ssize_t n = read(fd, buf, sizeof(buf));
 
 	close(fd);
-	return n == 8 && !memcmp(buf, "precious", 8) && !stat(victim, &st) && !st.st_uid &&
-	       (st.st_mode & 07777) == 0600;
+	return n == 8 && !memcmp(buf, "precious", 8) && !stat(victim, &st) &&
+	       !st.st_uid && (st.st_mode & 07777) == 0600;
 }
 
 static void plant(enum kind k, const char *at)
@@ -134,8 +134,9 @@ static void planted_for_the_writer(enum kind k, int name)
 		world_put(w, 20);
 		r = world_open(path);
 	}
-	claim(victim_untouched() && (!e || (may_refuse(k, name) && *ring_writer_error())) &&
-	      (e || (r && world_drain(r) == 20)),
+	claim(victim_untouched() &&
+		      (!e || (may_refuse(k, name) && *ring_writer_error())) &&
+		      (e || (r && world_drain(r) == 20)),
 	      "%s at %s: %s", kind_names[k], names[name],
 	      e ? "refused" : "the writer takes its place");
 	ringside_close(r);
@@ -203,7 +204,8 @@ static void sub_directory(void)
 	world_put(w, 10);
 	ringside_wait(r, 300);
 	n += world_drain(r);
-	claim(n == 20, "an old reader stays with the writer that lives (%d records)", (int)n);
+	claim(n == 20, "an old reader stays with the writer that lives (%d records)",
+	      (int)n);
 	claim(!world_create(&next, path), "a new writer takes the planted ring's place");
 	ringside_close(late);
 	ringside_close(r);
@@ -320,8 +322,8 @@ static void truncated(const char *mode)
 	pid = attacker(false);
 	if (!pid) {
 		dup2(p[1], 1);
-		execl(program, "ringside", "tail", ring, "-N", "100000", "-o", "json", mode,
-		      (char *)NULL);
+		execl(program, "ringside", "tail", ring, "-N", "100000", "-o", "json",
+		      mode, (char *)NULL);
 		_exit(127);
 	}
 	close(p[1]);

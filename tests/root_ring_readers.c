@@ -144,7 +144,8 @@ static void locks(void)
 			pause();
 		_exit(1);
 	}
-	claim(read(p[0], &c, 1) == 1 && c == 1, "a reader may lock the ring of a dead writer");
+	claim(read(p[0], &c, 1) == 1 && c == 1,
+	      "a reader may lock the ring of a dead writer");
 	claim(!world_create(&w, path), "and keeps no new writer out");
 	ring_writer_close(w, false);
 	end(pid);
@@ -209,7 +210,8 @@ static void theft(void)
 	took = ring_clock_ns(CLOCK_MONOTONIC) - start;
 	end(robber);
 	claim(*moved, "a reader can steal another's wait (%u stolen)", *moved);
-	claim(!ok && took < 3000 * MS, "which costs it a slice of 100 ms at most: %llu ms",
+	claim(!ok && took < 3000 * MS,
+	      "which costs it a slice of 100 ms at most: %llu ms",
 	      (unsigned long long)(took / MS));
 	munmap(moved, 4096);
 	ring_writer_close(w, false);
@@ -288,7 +290,8 @@ static void waiters(void)
 		if (!pids[i])
 			crowd(CROWD / CROWD_PROCESSES, ready);
 	}
-	for (int i = 0; i < 10000 && __atomic_load_n(ready, __ATOMIC_SEQ_CST) < CROWD; i++)
+	for (int i = 0; i < 10000 && __atomic_load_n(ready, __ATOMIC_SEQ_CST) < CROWD;
+	     i++)
 		usleep(1000);
 	usleep(300000);
 	many = publish_ns(w);
@@ -359,7 +362,8 @@ static void scanning(void)
 	r = world_open(path);
 	start = ringside_position(r);
 	scanned = put_cpu_ns(w, 100000);
-	claim(waitpid(pid, NULL, WNOHANG) == 0, "a reader scans all of the ring all the time");
+	claim(waitpid(pid, NULL, WNOHANG) == 0,
+	      "a reader scans all of the ring all the time");
 	end(pid);
 	world_drain(r);
 	ringside_counts(r, &c);

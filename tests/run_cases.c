@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run-cases cgroup|otelenv|relabel FILE: runs every row of a table through the code that ringsided runs.
- * The table is a JSON array, or one object a line.  A line `ok NAME` or `not ok NAME: expected ... got ...`
- * for each row; exit 1 when a row failed, 2 on wrong usage.
+ * run-cases cgroup|otelenv|relabel FILE: runs every row of a table through the code that
+ * ringsided runs. The table is a JSON array, or one object a line.  A line `ok NAME` or
+ * `not ok NAME: expected ... got ...` for each row; exit 1 when a row failed, 2 on wrong
+ * usage.
  */
 #include <err.h>
 #include <jansson.h>
@@ -18,7 +19,8 @@
 
 static int failed;
 
-static void verdict(const char *name, const char *variant, bool ok, const char *want, const char *got)
+static void verdict(const char *name, const char *variant, bool ok, const char *want,
+		    const char *got)
 {
 	if (ok) {
 		printf("ok %s%s\n", name, variant);
@@ -48,12 +50,13 @@ static void run_cgroup(const char *name, json_t *row)
 	size_t i, n = 0;
 	json_t *line;
 
-	json_array_foreach(json_object_get(row, "lines"), i, line)
-		n += snprintf(file + n, sizeof(file) - n, "%s\n", json_string_value(line));
+	json_array_foreach(json_object_get(row, "lines"), i, line) n +=
+		snprintf(file + n, sizeof(file) - n, "%s\n", json_string_value(line));
 	cgroup_identify(file, n, &out);
 	snprintf(want, sizeof(want), "%s/%s/%s", id ? id : "none", pod ? pod : "none",
 		 runtime ? runtime : "any");
-	snprintf(got, sizeof(got), "%s/%s/%s", out.container_id[0] ? out.container_id : "none",
+	snprintf(got, sizeof(got), "%s/%s/%s",
+		 out.container_id[0] ? out.container_id : "none",
 		 out.pod_uid[0] ? out.pod_uid : "none", out.runtime);
 	verdict(name, "", same(id, out.container_id) && same(pod, out.pod_uid) &&
 		(!runtime || same(runtime, out.runtime)), want, got);
@@ -67,16 +70,19 @@ static json_t *env_as_json(const struct otel_env *e)
 	for (uint32_t i = 0; i < e->n; i++)
 		json_array_append_new(attributes, json_pack("[ss]", e->attributes[i].key,
 							     e->attributes[i].string));
-	return json_pack("{sos:s?}", "attributes", attributes, "service_name", e->service_name);
+	return json_pack("{sos:s?}", "attributes", attributes, "service_name",
+			 e->service_name);
 }
 
-static void check_env(const char *name, const char *variant, json_t *row, json_t *expect, bool lenient)
+static void check_env(const char *name, const char *variant, json_t *row, json_t *expect,
+		      bool lenient)
 {
 	const char *list = text(json_object_get(row, "OTEL_RESOURCE_ATTRIBUTES"));
 	const char *service = text(json_object_get(row, "OTEL_SERVICE_NAME"));
 	bool error = json_is_true(json_object_get(row, "error"));
-	json_t *want = json_pack("{sOsO}", "attributes", json_object_get(expect, "attributes"),
-				 "service_name", json_object_get(expect, "service_name"));
+	json_t *want = json_pack("{sOsO}", "attributes",
+				 json_object_get(expect, "attributes"), "service_name",
+				 json_object_get(expect, "service_name"));
 	struct otel_env out;
 	json_t *got;
 	char *a, *b;
@@ -102,7 +108,8 @@ static void run_otelenv(const char *name, json_t *row)
 	check_env(name, " (lenient)", row, lenient ? lenient : row, true);
 }
 
-/* jansson's numbers end at 2^63; a longer one goes through it as a text, and becomes a number again. */
+/* jansson's numbers end at 2^63; a longer one goes through it as a text, and becomes a
+ * number again. */
 #define QUOTED_NUMBER "\"u64:"
 
 static json_t *parse(const char *json, json_error_t *e)
@@ -135,8 +142,9 @@ static json_t *parse(const char *json, json_error_t *e)
 }
 
 /*
- * The rules as ringside.yaml has them: JSON is YAML, so that a row goes through the loader with all its types.
- * Only libyaml takes no surrogates: \\ud83d\\ude00 becomes \\U0001f600.
+ * The rules as ringside.yaml has them: JSON is YAML, so that a row goes through the
+ * loader with all its types. Only libyaml takes no surrogates: \\ud83d\\ude00 becomes
+ * \\U0001f600.
  */
 static char *as_yaml(json_t *rules)
 {
@@ -155,9 +163,11 @@ static char *as_yaml(json_t *rules)
 		}
 		if (from[0] == '\\' && from[1] != 'u') {
 			*to++ = *from++;
-		} else if (sscanf(from, "\\u%4x\\u%4x", &high, &low) == 2 && high >= 0xd800 && high < 0xdc00) {
+		} else if (sscanf(from, "\\u%4x\\u%4x", &high, &low) == 2 &&
+			   high >= 0xd800 && high < 0xdc00) {
 			/* Shorter than what it stands for. */
-			snprintf(to, 11, "\\U%08x", 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
+			snprintf(to, 11, "\\U%08x",
+				 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
 			to += 10;
 			from += 12;
 			continue;
@@ -175,7 +185,8 @@ static json_t *labels_as_json(const struct label_builder *b)
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct builder_label *l = &b->labels[i];
 
-		json_object_setn_new(o, l->name.p, l->name.n, json_stringn(l->value.p, l->value.n));
+		json_object_setn_new(o, l->name.p, l->name.n,
+				     json_stringn(l->value.p, l->value.n));
 	}
 	return o;
 }
@@ -189,7 +200,8 @@ static json_t *relabelled(struct config *c, json_t *input)
 
 	json_object_keylen_foreach(input, key, key_len, value)
 		label_builder_set(&b, (struct text_span){ key, key_len },
-				  (struct text_span){ json_string_value(value), json_string_length(value) });
+				  (struct text_span){ json_string_value(value),
+						      json_string_length(value) });
 	label_builder_begin_rules(&b);
 	got = relabel_run(&c->relabel, &b, NULL) ? labels_as_json(&b) : json_null();
 	label_builder_fini(&b);
@@ -197,12 +209,14 @@ static json_t *relabelled(struct config *c, json_t *input)
 }
 
 /*
- * Rows that are marked unsure are decided as the tables say: what parca does is what an operator who brings
- * rules along expects.  labelmap may make a label without a name; it is left out when attributes are made.
+ * Rows that are marked unsure are decided as the tables say: what parca does is what an
+ * operator who brings rules along expects.  labelmap may make a label without a name; it
+ * is left out when attributes are made.
  */
 static void run_relabel(const char *name, json_t *row)
 {
-	struct config c = { .relabel.legacy_names = same(text(json_object_get(row, "scheme")), "legacy") };
+	struct config c = { .relabel.legacy_names = same(
+				    text(json_object_get(row, "scheme")), "legacy") };
 	json_t *want = json_object_get(row, "output"), *got;
 	char *yaml = as_yaml(json_object_get(row, "config")), *a, *b, *said = NULL;
 	bool error = json_object_get(row, "error") != NULL;
@@ -212,10 +226,13 @@ static void run_relabel(const char *name, json_t *row)
 
 	yaml_config_parse(&c, "rules", yaml, strlen(yaml), out, &result);
 	fclose(out);
-	got = result.errors ? json_string("error") : relabelled(&c, json_object_get(row, "input"));
-	a = error ? strdup("\"error\"") : json_dumps(want, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+	got = result.errors ? json_string("error")
+			    : relabelled(&c, json_object_get(row, "input"));
+	a = error ? strdup("\"error\"")
+		  : json_dumps(want, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
 	b = json_dumps(got, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-	verdict(name, "", error ? result.errors != 0 : !result.errors && json_equal(want, got), a,
+	verdict(name, "",
+		error ? result.errors != 0 : !result.errors && json_equal(want, got), a,
 		result.errors ? said : b);
 	free(a);
 	free(b);

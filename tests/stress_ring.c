@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stress_ring [RECORDS [KILLS [SECONDS]]]: processes against each other on a private ring,
- * until so many records were verified and so many writers killed, or the time is over:
- * it says which.  Every sample carries its own sequence number and a content that follows
- * from it, so a torn, stale, repeated or wrongly resolved record shows; at the end each
- * reader's received + lost must equal what was written.
+ * stress_ring [RECORDS [KILLS [SECONDS]]]: processes against each other on a private
+ * ring, until so many records were verified and so many writers killed, or the time is
+ * over: it says which.  Every sample carries its own sequence number and a content that
+ * follows from it, so a torn, stale, repeated or wrongly resolved record shows; at the
+ * end each reader's received + lost must equal what was written.
  *
  * 1. a writer that is killed again and again at random moments, in creation too, under
  * readers that are fast, stalling, slow, stopped and continued, and reading by pread

@@ -16,7 +16,9 @@ uint64_t hang_ns;
 
 void begin(enum symbols_io io)
 {
-	struct symbols_options o = { .io = io, .memory_limit = 32 << 20, .hang_ns = hang_ns };
+	struct symbols_options o = { .io = io,
+				     .memory_limit = 32 << 20,
+				     .hang_ns = hang_ns };
 
 	ck_assert_int_eq(symbols_launcher_start(&c.launcher), 0);
 	ck_assert_int_eq(symbols_create(&c.s, &c.launcher, &o), 0);
@@ -45,7 +47,8 @@ bool next_within(int ms)
 		n = symbols_take(c.s, c.buf, sizeof(c.buf));
 		ck_assert_int_ge(n, 0);
 		if (n > 0) {
-			ck_assert_int_eq(symbols_decode(c.decoder, c.buf, (size_t)n, &c.got), 0);
+			ck_assert_int_eq(
+				symbols_decode(c.decoder, c.buf, (size_t)n, &c.got), 0);
 			return true;
 		}
 		poll(&p, 1, 20);
@@ -85,7 +88,8 @@ pid_t worker_pid(void)
 	FILE *f;
 
 	for (int i = 0; i < 200 && pid <= 0; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", c.launcher.pid, c.launcher.pid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", c.launcher.pid,
+			 c.launcher.pid);
 		f = fopen(path, "r");
 		ck_assert_ptr_nonnull(f);
 		if (fscanf(f, "%d", &pid) != 1)

@@ -20,9 +20,11 @@ void fixtures_make(void)
 		folder[0] = '\0';
 		return;
 	}
-	snprintf(cmd, sizeof(cmd), "sh '%s/tests/symbols-fixtures.sh' '%s'", src ? src : ".", folder);
+	snprintf(cmd, sizeof(cmd), "sh '%s/tests/symbols-fixtures.sh' '%s'",
+		 src ? src : ".", folder);
 	if (system(cmd))
-		fprintf(stderr, "symbols-fixtures.sh failed: compiler or binutils are missing\n");
+		fprintf(stderr,
+			"symbols-fixtures.sh failed: compiler or binutils are missing\n");
 }
 
 void fixtures_remove(void)
@@ -69,7 +71,8 @@ uint64_t fixture_symbol(const char *name, const char *symbol)
 	f = fopen(fixture_path(list), "r");
 	ck_assert_ptr_nonnull(f);
 	while (!got && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%llx %c %255s", &addr, &type, found) == 3 && !strcmp(found, symbol))
+		if (sscanf(line, "%llx %c %255s", &addr, &type, found) == 3 &&
+		    !strcmp(found, symbol))
 			got = addr;
 	fclose(f);
 	ck_assert_msg(got, "%s has no symbol %s", name, symbol);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work_deny_uring COMMAND...: runs COMMAND where io_uring is forbidden, as in many containers. */
+/* work_deny_uring COMMAND...: runs COMMAND where io_uring is forbidden, as in many
+ * containers. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -17,7 +18,8 @@ int main(int argc, char **argv)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = { .len = sizeof(rules) / sizeof(rules[0]), .filter = rules };
+	struct sock_fprog prog = { .len = sizeof(rules) / sizeof(rules[0]),
+				   .filter = rules };
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: work_deny_uring COMMAND...\n");

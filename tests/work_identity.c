@@ -85,11 +85,12 @@ static int jit(const char *map)
 					0x48, 0xff, 0xcf, 0x75, 0xfb,	/* 1: dec %rdi; jnz 1b */
 					0x5d, 0xc3 };			/* pop %rbp; ret */
 #elif defined(__aarch64__)
-	static const uint32_t code[] = { 0xa9bf7bfd, 0x910003fd, 0xf1000400, 0x54ffffe1, 0xa8c17bfd,
-					 0xd65f03c0 };
+	static const uint32_t code[] = { 0xa9bf7bfd, 0x910003fd, 0xf1000400,
+					 0x54ffffe1, 0xa8c17bfd, 0xd65f03c0 };
 #endif
 	double end = cpu_ms() + ms;
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 	FILE *f = fopen(map, "w");
 
 	if (p == MAP_FAILED || !f)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_kernel SECONDS: nearly all of its time is spent in the kernel, filling a buffer from /dev/urandom.
+ * work_kernel SECONDS: nearly all of its time is spent in the kernel, filling a buffer
+ * from /dev/urandom.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* read() leaves no frame of its own: its caller is lost to a walk by frame pointers, this one's is not. */
+/* read() leaves no frame of its own: its caller is lost to a walk by frame pointers, this
+ * one's is not. */
 __attribute__((noinline)) static int fill_from_kernel(int fd, char *buf, size_t len)
 {
 	for (int i = 0; i < 16; i++) {

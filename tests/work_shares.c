@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose profile is known: three leaves with the same loop body burn 70, 20 and 10 percent of
- * its time.  work_shares SECONDS [THREADS [NAME]] burns that much CPU time in each thread and names
- * its threads NAME.  Built with frame pointers.  The chunks have pseudo-random lengths, so that no
- * sampling period can march in step with them.
+ * A program whose profile is known: three leaves with the same loop body burn 70, 20 and
+ * 10 percent of its time.  work_shares SECONDS [THREADS [NAME]] burns that much CPU time
+ * in each thread and names its threads NAME.  Built with frame pointers.  The chunks have
+ * pseudo-random lengths, so that no sampling period can march in step with them.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The number differs, or the compiler would fold the three into one; aligned, or one would be faster. */
+/* The number differs, or the compiler would fold the three into one; aligned, or one
+ * would be faster. */
 #define BURN(name, number)					\
 __attribute__((noinline, aligned(64))) static uint64_t name(uint64_t n) \
 {								\

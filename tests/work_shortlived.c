@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_shortlived COUNT CPU_MS: one after the other, COUNT processes that exec this program anew and
- * burn CPU_MS milliseconds of CPU in burn_short_life().  Most are gone before anybody can read /proc.
+ * work_shortlived COUNT CPU_MS: one after the other, COUNT processes that exec this
+ * program anew and burn CPU_MS milliseconds of CPU in burn_short_life().  Most are gone
+ * before anybody can read /proc.
  */
 #include <errno.h>
 #include <stdint.h>

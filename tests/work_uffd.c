@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_uffd SECONDS: a target that never answers.  The pages that hold its environment, and
- * a page of an executable mapping, are given to a userfaultfd that nobody serves: whoever
- * reads them and is willing to wait, waits for ever.  It burns CPU meanwhile, so that it is sampled and
- * somebody wants to know who it is.  Prints "unserved" when the pages are in place.
+ * work_uffd SECONDS: a target that never answers.  The pages that hold its environment,
+ * and a page of an executable mapping, are given to a userfaultfd that nobody serves:
+ * whoever reads them and is willing to wait, waits for ever.  It burns CPU meanwhile, so
+ * that it is sampled and somebody wants to know who it is.  Prints "unserved" when the
+ * pages are in place.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -41,7 +42,8 @@ static int withhold(int uffd, void *addr, size_t len)
 	return madvise(addr, len, MADV_DONTNEED);
 }
 
-/* An environment of several pages, padding first: some of them hold nothing that we need. */
+/* An environment of several pages, padding first: some of them hold nothing that we need.
+ */
 static int exec_padded(char **argv)
 {
 	static char padding[5 * 4096], name[] = "OTEL_SERVICE_NAME=unreadable";
@@ -65,11 +67,13 @@ int main(int argc, char **argv)
 
 	if (!getenv("PADDING"))
 		return exec_padded(argv);
-	/* Our own frames may share a page with the lowest strings: take the whole pages above. */
+	/* Our own frames may share a page with the lowest strings: take the whole pages
+	 * above. */
 	first = ((uintptr_t)getenv("PADDING") | (page - 1)) + 1;
 	for (char **e = environ; *e; e++)
 		last = (uintptr_t)*e > last ? (uintptr_t)*e : last;
-	anon = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	anon = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (anon == MAP_FAILED || uffd < 0 || ioctl(uffd, UFFDIO_API, &api)) {
 		perror("work_uffd: userfaultfd");

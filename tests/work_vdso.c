@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work_vdso SECONDS: reads the clock in a tight loop; nearly all of its time is spent in the vDSO. */
+/* work_vdso SECONDS: reads the clock in a tight loop; nearly all of its time is spent in
+ * the vDSO. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

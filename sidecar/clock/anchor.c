@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes anchors: the only code that reads clocks.  Sources in order: several paired readings, the
- * narrowest kept; /proc/stat btime; an estimate.
+ * Takes anchors: the only code that reads clocks.  Sources in order: several paired
+ * readings, the narrowest kept; /proc/stat btime; an estimate.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,8 @@ static int read_triple(const struct clock_reader *r, struct triple *t)
 	return err;
 }
 
-static void from_triple(const struct clock_reader *r, const struct triple *t, struct clock_anchor *out)
+static void from_triple(const struct clock_reader *r, const struct triple *t,
+			struct clock_anchor *out)
 {
 	int64_t width = t->real_after - t->real_before;
 
@@ -70,8 +71,9 @@ static void from_triple(const struct clock_reader *r, const struct triple *t, st
 }
 
 /*
- * One reading may be interrupted between its clocks (19.6 us were seen); of five, the narrowest was
- * never wider than 70 ns.  A bracket that runs backwards was hit by a clock step and says nothing.
+ * One reading may be interrupted between its clocks (19.6 us were seen); of five, the
+ * narrowest was never wider than 70 ns.  A bracket that runs backwards was hit by a clock
+ * step and says nothing.
  */
 static int take_paired(const struct clock_reader *r, struct clock_anchor *out)
 {
@@ -85,7 +87,8 @@ static int take_paired(const struct clock_reader *r, struct clock_anchor *out)
 			return err;
 		if (t.real_after < t.real_before || t.boot < r->timens_boot_ns)
 			continue;
-		if (!have || t.real_after - t.real_before < best.real_after - best.real_before)
+		if (!have ||
+		    t.real_after - t.real_before < best.real_after - best.real_before)
 			best = t;
 		have = true;
 	}
@@ -106,7 +109,8 @@ int clock_parse_btime(const char *text, int64_t *seconds)
 	line += strcspn(line, " ");
 	errno = 0;
 	v = strtoll(line, &end, 10);
-	if (errno || end == line || (*end != '\n' && *end != '\0') || v <= 0 || v > INT64_MAX / NS_PER_S - 1)
+	if (errno || end == line || (*end != '\n' && *end != '\0') || v <= 0 ||
+	    v > INT64_MAX / NS_PER_S - 1)
 		return -ENODATA;
 	*seconds = v;
 	return 0;
@@ -140,7 +144,8 @@ static int read_btime(const struct clock_reader *r, int64_t *seconds)
 	fd = open(r->proc_stat ? r->proc_stat : "/proc/stat", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* lxcfs and the like lay a file of their own over it, which tells the container's age. */
+	/* lxcfs and the like lay a file of their own over it, which tells the container's
+	 * age. */
 	if (!r->any_fs && (fstatfs(fd, &fs) || fs.f_type != PROC_SUPER_MAGIC))
 		err = -ENODATA;
 	else
@@ -152,7 +157,8 @@ static int read_btime(const struct clock_reader *r, int64_t *seconds)
 	return err;
 }
 
-/* Host boot time as well as it can be had; 0 (the epoch then covers everything) when it cannot. */
+/* Host boot time as well as it can be had; 0 (the epoch then covers everything) when it
+ * cannot. */
 static int64_t boot_or_zero(const struct clock_reader *r)
 {
 	int64_t boot;
@@ -162,7 +168,8 @@ static int64_t boot_or_zero(const struct clock_reader *r)
 	return 0;
 }
 
-/* btime is the wall clock's second in which the machine started, as seen in our time namespace. */
+/* btime is the wall clock's second in which the machine started, as seen in our time
+ * namespace. */
 static int take_btime(const struct clock_reader *r, struct clock_anchor *out)
 {
 	int64_t seconds, boot = boot_or_zero(r);
@@ -171,7 +178,8 @@ static int take_btime(const struct clock_reader *r, struct clock_anchor *out)
 		return -ENODATA;
 	*out = (struct clock_anchor){
 		.boot_ns = (uint64_t)boot,
-		.offset_ns = seconds * NS_PER_S + (int64_t)CLOCK_BTIME_BOUND_NS + r->timens_boot_ns,
+		.offset_ns = seconds * NS_PER_S + (int64_t)CLOCK_BTIME_BOUND_NS +
+			     r->timens_boot_ns,
 		.bound_ns = CLOCK_BTIME_BOUND_NS,
 		.source = CLOCK_BTIME,
 	};
@@ -179,13 +187,15 @@ static int take_btime(const struct clock_reader *r, struct clock_anchor *out)
 	return 0;
 }
 
-/* The machine has been up for what MONOTONIC says (it stands still in suspend), else for an hour. */
+/* The machine has been up for what MONOTONIC says (it stands still in suspend), else for
+ * an hour. */
 static int take_estimate(const struct clock_reader *r, struct clock_anchor *out)
 {
 	int64_t real, up = boot_or_zero(r);
 	uint64_t boot = (uint64_t)up;
 
-	if (r->gettime(r->arg, CLOCK_REALTIME, &real) && r->gettime(r->arg, CLOCK_REALTIME_COARSE, &real))
+	if (r->gettime(r->arg, CLOCK_REALTIME, &real) &&
+	    r->gettime(r->arg, CLOCK_REALTIME_COARSE, &real))
 		return -ENODATA;
 	if (!up && !r->gettime(r->arg, CLOCK_MONOTONIC, &up))
 		up -= r->timens_monotonic_ns;

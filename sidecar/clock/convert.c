@@ -18,7 +18,8 @@ int clock_boot_to_wall(const struct clock_anchor *a, uint64_t boot_ns, int64_t *
 {
 	int64_t wall;
 
-	if (boot_ns > INT64_MAX || __builtin_add_overflow((int64_t)boot_ns, a->offset_ns, &wall))
+	if (boot_ns > INT64_MAX ||
+	    __builtin_add_overflow((int64_t)boot_ns, a->offset_ns, &wall))
 		return -ERANGE;
 	if (wall < YEAR_2000_NS || wall >= YEAR_2200_NS)
 		return -ERANGE;
@@ -29,7 +30,8 @@ int clock_boot_to_wall(const struct clock_anchor *a, uint64_t boot_ns, int64_t *
 static void push_epoch(struct clock_converter *c, const struct clock_anchor *a)
 {
 	if (c->n == CLOCK_EPOCHS) {
-		memmove(&c->epochs[0], &c->epochs[1], sizeof(c->epochs[0]) * (CLOCK_EPOCHS - 1));
+		memmove(&c->epochs[0], &c->epochs[1],
+			sizeof(c->epochs[0]) * (CLOCK_EPOCHS - 1));
 		c->n--;
 		c->dropped++;
 	}
@@ -59,11 +61,12 @@ static uint64_t magnitude(int64_t d)
 }
 
 /*
- * Both brackets hold the true offset, so it lies where they overlap; the overlap's far end is the new
- * bound of the offset that we keep.  The offset itself stays: within an epoch, order by boot time and
- * order by wall time are the same.
+ * Both brackets hold the true offset, so it lies where they overlap; the overlap's far
+ * end is the new bound of the offset that we keep.  The offset itself stays: within an
+ * epoch, order by boot time and order by wall time are the same.
  */
-static void narrow(struct clock_anchor *cur, const struct clock_anchor *a, uint64_t distance)
+static void narrow(struct clock_anchor *cur, const struct clock_anchor *a,
+		   uint64_t distance)
 {
 	uint64_t reach = saturating_add(distance, a->bound_ns);
 
@@ -71,7 +74,8 @@ static void narrow(struct clock_anchor *cur, const struct clock_anchor *a, uint6
 		cur->bound_ns = reach;
 }
 
-enum clock_change clock_converter_feed(struct clock_converter *c, const struct clock_anchor *a, bool stepped,
+enum clock_change clock_converter_feed(struct clock_converter *c,
+				       const struct clock_anchor *a, bool stepped,
 				       int64_t *step_ns)
 {
 	struct clock_anchor *cur;
@@ -97,7 +101,8 @@ enum clock_change clock_converter_feed(struct clock_converter *c, const struct c
 	return CLOCK_STEPPED;
 }
 
-int clock_convert(const struct clock_converter *c, uint64_t boot_ns, struct clock_stamp *out)
+int clock_convert(const struct clock_converter *c, uint64_t boot_ns,
+		  struct clock_stamp *out)
 {
 	uint32_t i = c->n;
 	int err;
@@ -127,7 +132,8 @@ const struct clock_anchor *clock_current(const struct clock_converter *c, uint32
 	return &c->epochs[c->n - 1].anchor;
 }
 
-uint64_t clock_suspended_between(const struct clock_anchor *before, const struct clock_anchor *after)
+uint64_t clock_suspended_between(const struct clock_anchor *before,
+				 const struct clock_anchor *after)
 {
 	int64_t slept;
 
@@ -135,6 +141,7 @@ uint64_t clock_suspended_between(const struct clock_anchor *before, const struct
 		return 0;
 	slept = difference((int64_t)(after->boot_ns - after->monotonic_ns),
 			   (int64_t)(before->boot_ns - before->monotonic_ns));
-	/* The two clocks are read one after the other: less is an interruption, not a sleep. */
+	/* The two clocks are read one after the other: less is an interruption, not a
+	 * sleep. */
 	return slept > CLOCK_SUSPEND_MIN_NS ? (uint64_t)slept : 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells of clock steps: a timer on CLOCK_REALTIME that is never meant to expire and that the kernel
- * cancels when the clock is set (settimeofday, a leap second, ADJ_SETOFFSET, resume from suspend).
+ * Tells of clock steps: a timer on CLOCK_REALTIME that is never meant to expire and that
+ * the kernel cancels when the clock is set (settimeofday, a leap second, ADJ_SETOFFSET,
+ * resume from suspend).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +19,11 @@ static int arm(int fd)
 {
 	const struct itimerspec when = { .it_value = { .tv_sec = FAR_AWAY_S } };
 
-	/* ECANCELED: set again while we were arming.  Armed it is, and the caller reads the clocks next. */
-	if (timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &when, NULL) && errno != ECANCELED)
+	/* ECANCELED: set again while we were arming.  Armed it is, and the caller reads
+	 * the clocks next. */
+	if (timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &when,
+			    NULL) &&
+	    errno != ECANCELED)
 		return -errno;
 	return 0;
 }
@@ -47,7 +51,8 @@ int clock_step_fd(const struct clock_step_watch *w)
 	return w->fd;
 }
 
-/* Re-armed before it returns, hence before the caller takes its anchor: a step after that is told anew. */
+/* Re-armed before it returns, hence before the caller takes its anchor: a step after that
+ * is told anew. */
 bool clock_step_take(struct clock_step_watch *w)
 {
 	uint64_t expirations;

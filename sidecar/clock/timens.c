@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our time namespace.  What this process reads of CLOCK_BOOTTIME and CLOCK_MONOTONIC is the host's plus
- * an offset; what BPF reads is the host's.
+ * Our time namespace.  What this process reads of CLOCK_BOOTTIME and CLOCK_MONOTONIC is
+ * the host's plus an offset; what BPF reads is the host's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,8 @@ static int parse_line(const char *line, size_t n, int64_t *monotonic_ns, int64_t
 	buf[n] = '\0';
 	if (sscanf(buf, "%15s %lld %lld", name, &seconds, &nanos) != 3)
 		return -EINVAL;
-	if (nanos < 0 || nanos >= NS_PER_S || __builtin_mul_overflow(seconds, NS_PER_S, &value) ||
+	if (nanos < 0 || nanos >= NS_PER_S ||
+	    __builtin_mul_overflow(seconds, NS_PER_S, &value) ||
 	    __builtin_add_overflow(value, nanos, &value))
 		return -EINVAL;
 	/* Old kernels write the clock's number. */
@@ -85,10 +86,12 @@ static void read_own(void)
 	if (stat("/proc/self/ns/time", &mine) || mine.st_ino == TIMENS_INITIAL)
 		return;
 	/*
-	 * The offsets file tells of the namespace that our children get.  It is ours too unless this
-	 * process called unshare(CLONE_NEWTIME) and did not fork; then nothing tells our offset.
+	 * The offsets file tells of the namespace that our children get.  It is ours too
+	 * unless this process called unshare(CLONE_NEWTIME) and did not fork; then
+	 * nothing tells our offset.
 	 */
-	if (stat("/proc/self/ns/time_for_children", &children) || mine.st_ino != children.st_ino) {
+	if (stat("/proc/self/ns/time_for_children", &children) ||
+	    mine.st_ino != children.st_ino) {
 		own.error = -EXDEV;
 		return;
 	}

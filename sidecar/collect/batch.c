@@ -13,7 +13,8 @@ int batch_init(struct batch *b, size_t arena_bytes)
 	memset(b, 0, sizeof(*b));
 	b->limit_ns = UINT64_MAX;
 	/* Mapped and not malloc'ed: pages that no burst ever needed are never touched. */
-	p = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		 -1, 0);
 	if (p == MAP_FAILED)
 		return -errno;
 	b->arena = p;
@@ -71,8 +72,8 @@ void batch_begin(struct batch *b)
 
 	memmove(b->slots, b->slots + b->given, held * sizeof(*b->slots));
 	/*
-	 * In the order of their addresses a move forward never runs over one that is yet to
-	 * move.
+	 * In the order of their addresses a move forward never runs over one that is yet
+	 * to move.
 	 */
 	sort_slots(b->slots, held, by_address);
 	b->used = 0;
@@ -134,6 +135,7 @@ void batch_finish(struct batch *b)
 	uint64_t settled = settled_ns(b);
 
 	sort_slots(b->slots, b->n, by_time);
-	for (b->given = 0; b->given < b->n && b->slots[b->given].boot_ns <= settled; b->given++)
+	for (b->given = 0; b->given < b->n && b->slots[b->given].boot_ns <= settled;
+	     b->given++)
 		b->events[b->given] = b->slots[b->given].event;
 }

@@ -25,8 +25,8 @@
 #define RECORD_HEADER	8		/* what the ring puts before a record */
 
 /*
- * What libbpf says while it loads.  It has no argument for its callback; loading happens on
- * one thread.
+ * What libbpf says while it loads.  It has no argument for its callback; loading happens
+ * on one thread.
  */
 static _Thread_local struct {
 	const struct collect_options *opt;
@@ -51,7 +51,8 @@ static int capture_line(enum libbpf_print_level level, const char *fmt, va_list 
 size_t bpf_ring_bytes(const struct collect_options *opt, unsigned ncpu)
 {
 	size_t depth = opt->stack_depth ? opt->stack_depth : EV_MAX_FRAMES;
-	size_t largest = sizeof(struct ev_sample) + 2 * depth * sizeof(uint64_t) + RECORD_HEADER;
+	size_t largest =
+		sizeof(struct ev_sample) + 2 * depth * sizeof(uint64_t) + RECORD_HEADER;
 	unsigned interval_ms = opt->low_latency ? 2 : 50;
 	size_t ticks = (size_t)opt->frequency * interval_ms / 1000 + 1;
 	size_t want = opt->ring_bytes ? opt->ring_bytes : 2 * ticks * ncpu * largest;
@@ -70,9 +71,11 @@ static int own_pidns(struct ringside_bpf *skel, char *why, size_t n)
 	if (stat("/proc/self/ns/pid", &st)) {
 		int err = -errno;
 
-		snprintf(why, n,
-			 "/proc/self/ns/pid: %s: which pid namespace is ours cannot be told; mount a "
-			 "/proc of it", strerror(-err));
+		snprintf(
+			why, n,
+			"/proc/self/ns/pid: %s: which pid namespace is ours cannot be told; mount a "
+			"/proc of it",
+			strerror(-err));
 		return err;
 	}
 	skel->rodata->own_pidns_inum = (uint32_t)st.st_ino;
@@ -102,18 +105,19 @@ static int set_knobs(struct ringside_bpf *skel, const struct collect_options *op
 	return err;
 }
 
-static int set_scope(struct ringside_bpf *skel, const struct collect_options *opt, int cgroup_fd)
+static int set_scope(struct ringside_bpf *skel, const struct collect_options *opt,
+		     int cgroup_fd)
 {
 	uint32_t zero = 0, fd = (uint32_t)cgroup_fd;
 	uint8_t one = 1;
 	int err = 0;
 
 	if (opt->scope == EV_SCOPE_CGROUP)
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_cgroup), &zero, &fd,
-					  BPF_ANY);
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_cgroup), &zero,
+					  &fd, BPF_ANY);
 	for (size_t i = 0; opt->scope == EV_SCOPE_PIDS && i < opt->npids && !err; i++)
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_pids), &opt->pids[i],
-					  &one, BPF_ANY);
+		err = bpf_map_update_elem(bpf_map__fd(skel->maps.scope_pids),
+					  &opt->pids[i], &one, BPF_ANY);
 	return err;
 }
 
@@ -139,7 +143,8 @@ static int keep_parts(struct bpf_parts *p, struct ringside_bpf *skel)
 	if (p->tick_fd < 0 || p->events_fd < 0 || p->scope_pids_fd < 0)
 		return -EMFILE;
 	p->stats_bytes = (p->ncpu * sizeof(*p->stats) + page - 1) & ~(page - 1);
-	m = mmap(NULL, p->stats_bytes, PROT_READ, MAP_SHARED, bpf_map__fd(skel->maps.stats), 0);
+	m = mmap(NULL, p->stats_bytes, PROT_READ, MAP_SHARED,
+		 bpf_map__fd(skel->maps.stats), 0);
 	if (m == MAP_FAILED)
 		return -errno;
 	p->stats = m;
@@ -156,11 +161,14 @@ static int keep_parts(struct bpf_parts *p, struct ringside_bpf *skel)
 static int attach_links(struct bpf_parts *p, struct ringside_bpf *skel)
 {
 	const struct bpf_program *progs[BPF_LINKS] = {
-		skel->progs.ringside_fork, skel->progs.ringside_exec, skel->progs.ringside_exit,
+		skel->progs.ringside_fork,
+		skel->progs.ringside_exec,
+		skel->progs.ringside_exit,
 	};
 
 	/*
-	 * Not bpf_program__attach(): a link of libbpf's would have to outlive the skeleton.
+	 * Not bpf_program__attach(): a link of libbpf's would have to outlive the
+	 * skeleton.
 	 */
 	for (int i = 0; i < BPF_LINKS; i++) {
 		int fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(progs[i]));

@@ -22,7 +22,8 @@ int bpf_ring_open(struct bpf_ring *r, int map_fd, size_t size)
 		return -errno;
 	r->consumer = p;
 	/*
-	 * The kernel maps the data twice, so that a record is contiguous wherever it wraps.
+	 * The kernel maps the data twice, so that a record is contiguous wherever it
+	 * wraps.
 	 */
 	p = mmap(NULL, r->page + 2 * size, PROT_READ, MAP_SHARED, map_fd, (off_t)r->page);
 	if (p == MAP_FAILED) {
@@ -55,7 +56,8 @@ static size_t record_space(uint32_t len)
 bool bpf_ring_peek(struct bpf_ring *r, const void **data, size_t *len)
 {
 	for (;;) {
-		const uint32_t *word = (const uint32_t *)(r->data + (r->pos & (r->size - 1)));
+		const uint32_t *word =
+			(const uint32_t *)(r->data + (r->pos & (r->size - 1)));
 		uint32_t head;
 
 		/*
@@ -84,8 +86,8 @@ void bpf_ring_pop(struct bpf_ring *r, size_t len)
 {
 	r->pos += record_space((uint32_t)len);
 	/*
-	 * Pairs with the kernel's acquire in __bpf_ringbuf_reserve(): what we read is read
-	 * before it is reused.
+	 * Pairs with the kernel's acquire in __bpf_ringbuf_reserve(): what we read is
+	 * read before it is reused.
 	 */
 	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
 }

@@ -101,10 +101,12 @@ static bool drain_sidebands(struct live *l)
 
 static void record_batch(struct journal *j, const struct collect_batch *batch)
 {
-	struct journal_drain drain = { .newest_ns = batch->newest_ns, .count = (uint32_t)batch->count };
+	struct journal_drain drain = { .newest_ns = batch->newest_ns,
+				       .count = (uint32_t)batch->count };
 
 	for (size_t i = 0; i < batch->count; i++)
-		journal_append(j, JOURNAL_EVENT, batch->events[i], batch->events[i]->size);
+		journal_append(j, JOURNAL_EVENT, batch->events[i],
+			       batch->events[i]->size);
 	journal_append(j, JOURNAL_DRAIN, &drain, sizeof(drain));
 }
 
@@ -121,9 +123,9 @@ static int live_drain(struct collect *c, struct collect_batch *batch)
 		;
 	batch_begin(&l->batch);
 	/*
-	 * Side-bands last: the mappings that a sample in the ring needs were written before
-	 * it, so they are seen. The other way round, mappings whose fork is not yet seen,
-	 * is what the batch's hold is for.
+	 * Side-bands last: the mappings that a sample in the ring needs were written
+	 * before it, so they are seen. The other way round, mappings whose fork is not
+	 * yet seen, is what the batch's hold is for.
 	 */
 	if (drain_ring(l)) {
 		batch_limit(&l->batch, l->ring_newest_ns);
@@ -148,8 +150,8 @@ static int live_arm(struct collect *c, char *why, size_t n)
 	if (n)
 		*why = 0;
 	if (ticking < l->cpus.online.count)
-		snprintf(why, n, "%u of %u CPUs tick: samples of the others are missing", ticking,
-			 l->cpus.online.count);
+		snprintf(why, n, "%u of %u CPUs tick: samples of the others are missing",
+			 ticking, l->cpus.online.count);
 	return ticking ? 0 : -ENODEV;
 }
 
@@ -185,7 +187,8 @@ static int live_rescope(struct collect *c, const uint32_t *pids, size_t npids)
 	if (!gone)
 		return -ENOMEM;
 	/* Collected first: deleting while walking starts the walk anew. */
-	while (n < COLLECT_PIDS_MAX && !bpf_map_get_next_key(l->bpf.scope_pids_fd, prev, &key)) {
+	while (n < COLLECT_PIDS_MAX &&
+	       !bpf_map_get_next_key(l->bpf.scope_pids_fd, prev, &key)) {
 		if (!selected(key, pids, npids))
 			gone[n++] = key;
 		prev = &key;
@@ -279,8 +282,10 @@ static int open_cgroup(struct live *l, const char *path, char *why, size_t n)
 		return err;
 	}
 	if (fs.f_type != CGROUP2_SUPER_MAGIC) {
-		snprintf(why, n,
-			 "scope cgroup: %.200s: not in a cgroup v2 hierarchy; v1 cannot be a scope", path);
+		snprintf(
+			why, n,
+			"scope cgroup: %.200s: not in a cgroup v2 hierarchy; v1 cannot be a scope",
+			path);
 		return -EINVAL;
 	}
 	return 0;
@@ -296,7 +301,8 @@ static int open_epoll(struct live *l)
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (l->epoll_fd < 0 || epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->bpf.events_fd, &ev))
+	if (l->epoll_fd < 0 ||
+	    epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, l->bpf.events_fd, &ev))
 		return -errno;
 	return 0;
 }
@@ -312,7 +318,8 @@ static int open_rings(struct live *l, char *why, size_t n)
 	}
 	err = open_epoll(l);
 	/* An event of the side-band is up to twice its record. */
-	arena = l->bpf.ring_bytes + 2 * 64 * 1024 * (size_t)l->cpus.online.count + 64 * 1024;
+	arena = l->bpf.ring_bytes + 2 * 64 * 1024 * (size_t)l->cpus.online.count +
+		64 * 1024;
 	if (!err)
 		err = batch_init(&l->batch, arena);
 	if (err)
@@ -363,7 +370,8 @@ static int open_cpus(struct live *l, char *why, size_t n)
 	if (!cpu_slots_open_count(s))
 		return last;
 	if (cpu_slots_failed_count(s))
-		collect_logf(&l->base.opt, COLLECT_LOG_WARN, "%u of %u CPUs cannot be opened: %s",
+		collect_logf(&l->base.opt, COLLECT_LOG_WARN,
+			     "%u of %u CPUs cannot be opened: %s",
 			     cpu_slots_failed_count(s), s->online.count, why);
 	return 0;
 }
@@ -379,9 +387,10 @@ static int open_live(struct live *l, char *why, size_t n)
 		err = cpus_read(&l->cpus.online, "online");
 	if (err || !l->cpus.online.count) {
 		err = err ? err : -ENODEV;
-		snprintf(why, n,
-			 "/sys/devices/system/cpu: %s: which CPUs there are cannot be told; mount /sys",
-			 strerror(-err));
+		snprintf(
+			why, n,
+			"/sys/devices/system/cpu: %s: which CPUs there are cannot be told; mount /sys",
+			strerror(-err));
 		return err;
 	}
 	if (opt->scope == EV_SCOPE_CGROUP) {
@@ -398,7 +407,8 @@ static int open_live(struct live *l, char *why, size_t n)
 	return err;
 }
 
-int collect_open(struct collect **out, const struct collect_options *opt, char *why, size_t n)
+int collect_open(struct collect **out, const struct collect_options *opt, char *why,
+		 size_t n)
 {
 	struct live *l;
 	int err = collect_check_options(opt, why, n);

@@ -29,10 +29,11 @@ void collect_logf(const struct collect_options *opt, enum collect_log_level leve
 
 static int check_scope(const struct collect_options *opt, char *why, size_t n)
 {
-	if (opt->scope == EV_SCOPE_PIDS && (!opt->npids || opt->npids > COLLECT_PIDS_MAX)) {
+	if (opt->scope == EV_SCOPE_PIDS &&
+	    (!opt->npids || opt->npids > COLLECT_PIDS_MAX)) {
 		snprintf(why, n,
-			 "scope pid: %zu processes; between 1 and %u can be selected", opt->npids,
-			 COLLECT_PIDS_MAX);
+			 "scope pid: %zu processes; between 1 and %u can be selected",
+			 opt->npids, COLLECT_PIDS_MAX);
 		return -EINVAL;
 	}
 	if (opt->scope == EV_SCOPE_CGROUP && !opt->cgroup) {
@@ -47,14 +48,16 @@ int collect_check_options(const struct collect_options *opt, char *why, size_t n
 	unsigned rate = perf_max_sample_rate();
 
 	if (opt->frequency < 1 || opt->frequency > COLLECT_FREQUENCY_MAX) {
-		snprintf(why, n, "frequency %u: must be between 1 and %u Hz", opt->frequency,
-			 COLLECT_FREQUENCY_MAX);
+		snprintf(why, n, "frequency %u: must be between 1 and %u Hz",
+			 opt->frequency, COLLECT_FREQUENCY_MAX);
 		return -EINVAL;
 	}
 	if (opt->frequency > rate) {
-		snprintf(why, n,
-			 "frequency %u: above this kernel's limit of %u Hz; lower it, or sysctl "
-			 "kernel.perf_event_max_sample_rate=%u", opt->frequency, rate, opt->frequency);
+		snprintf(
+			why, n,
+			"frequency %u: above this kernel's limit of %u Hz; lower it, or sysctl "
+			"kernel.perf_event_max_sample_rate=%u",
+			opt->frequency, rate, opt->frequency);
 		return -EINVAL;
 	}
 	if (opt->stack_depth > EV_MAX_FRAMES) {

@@ -68,15 +68,16 @@ static int open_tick(struct cpu_slots *s, unsigned cpu)
 }
 
 /*
- * The side-band is not filtered by cgroup: its clock is how a dead event is recognised, and
- * the clock of a filtered event stands still whenever the cgroup does not run.
+ * The side-band is not filtered by cgroup: its clock is how a dead event is recognised,
+ * and the clock of a filtered event stands still whenever the cgroup does not run.
  */
 static int open_side(struct cpu_slots *s, unsigned cpu, struct cpu_slot *slot)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 	int err;
 
-	slot->side_fd = perf_open_sideband(cpu, (uint32_t)s->side_bytes / 2, &s->build_id);
+	slot->side_fd =
+		perf_open_sideband(cpu, (uint32_t)s->side_bytes / 2, &s->build_id);
 	if (slot->side_fd < 0)
 		return slot->side_fd;
 	err = sideband_open(&slot->side, slot->side_fd, s->side_bytes);
@@ -143,7 +144,8 @@ unsigned cpu_slots_arm(struct cpu_slots *s)
 	return n;
 }
 
-/* Ticks that an idle CPU did not wake for.  The clock of a filtered event stands still there. */
+/* Ticks that an idle CPU did not wake for.  The clock of a filtered event stands still
+ * there. */
 static uint64_t slept_through(struct cpu_slots *s, unsigned cpu)
 {
 	struct cpu_slot *slot = &s->slot[cpu];
@@ -207,7 +209,8 @@ struct report {
 	int		 changed, err;
 };
 
-static void __attribute__((format(printf, 2, 3))) report_add(struct report *r, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+report_add(struct report *r, const char *fmt, ...)
 {
 	va_list ap;
 	int got;
@@ -245,7 +248,8 @@ static void check_online(struct cpu_slots *s, unsigned cpu, bool look, struct re
 	} else if (slot->failed != failed_before) {
 		rights_explain_perf(cause, sizeof(cause), -err);
 		r->err = err;
-		report_add(r, "CPU %u cannot be armed, its samples are missing: %s", cpu, cause);
+		report_add(r, "CPU %u cannot be armed, its samples are missing: %s", cpu,
+			   cause);
 	}
 }
 

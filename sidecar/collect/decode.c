@@ -30,8 +30,10 @@ static bool check_sample(const struct ev_head *h)
 		return false;
 	if (s->user_end > EV_END_TOO_DEEP || !comm_ends(s->comm))
 		return false;
-	return h->size == sizeof(*s) + (size_t)(s->kernel_frames + s->user_frames) * sizeof(uint64_t) +
-			  ((s->context_bytes + 7u) & ~7u);
+	return h->size ==
+	       sizeof(*s) +
+		       (size_t)(s->kernel_frames + s->user_frames) * sizeof(uint64_t) +
+		       ((s->context_bytes + 7u) & ~7u);
 }
 
 static bool check_fork(const struct ev_head *h)
@@ -60,7 +62,8 @@ static bool check_mmap(const struct ev_head *h)
 {
 	const struct ev_mmap *e = (const struct ev_mmap *)h;
 
-	return h->size >= sizeof(*e) && e->build_id_len <= EV_BUILD_ID_MAX && e->addr + e->len >= e->addr &&
+	return h->size >= sizeof(*e) && e->build_id_len <= EV_BUILD_ID_MAX &&
+	       e->addr + e->len >= e->addr &&
 	       name_fits(h, sizeof(*e), e->path_len, EV_PATH_MAX, e->path);
 }
 
@@ -68,7 +71,8 @@ static bool check_ksymbol(const struct ev_head *h)
 {
 	const struct ev_ksymbol *e = (const struct ev_ksymbol *)h;
 
-	return h->size >= sizeof(*e) && name_fits(h, sizeof(*e), e->name_len, EV_PATH_MAX, e->name);
+	return h->size >= sizeof(*e) &&
+	       name_fits(h, sizeof(*e), e->name_len, EV_PATH_MAX, e->name);
 }
 
 static bool check_comm_exec(const struct ev_head *h)

@@ -134,11 +134,17 @@ int journal_append(struct journal *j, uint32_t type, const void *data, size_t le
 
 static int put_header(struct journal *j, const struct journal_facts *f)
 {
-	const char *scope = f->scope_text ? f->scope_text : "", *node = f->node ? f->node : "";
+	const char *scope = f->scope_text ? f->scope_text : "",
+		   *node = f->node ? f->node : "";
 	size_t scope_n = strlen(scope) + 1, node_n = strlen(node) + 1;
 	struct journal_header h = {
-		.magic = JOURNAL_MAGIC, .version = JOURNAL_VERSION, .endian = JOURNAL_ENDIAN,
-		.frequency = f->frequency, .ncpu = f->ncpu, .stack_depth = f->stack_depth, .scope = f->scope,
+		.magic = JOURNAL_MAGIC,
+		.version = JOURNAL_VERSION,
+		.endian = JOURNAL_ENDIAN,
+		.frequency = f->frequency,
+		.ncpu = f->ncpu,
+		.stack_depth = f->stack_depth,
+		.scope = f->scope,
 	};
 
 	if (scope_n > JOURNAL_TEXT_MAX || node_n > JOURNAL_TEXT_MAX)
@@ -151,13 +157,15 @@ static int put_header(struct journal *j, const struct journal_facts *f)
 	return journal_flush(j);
 }
 
-int journal_create(struct journal **out, const char *path, const struct journal_facts *facts)
+int journal_create(struct journal **out, const char *path,
+		   const struct journal_facts *facts)
 {
 	struct journal *j = NULL;
 	int fd, err;
 
 	/* A recording holds what processes are called and do: for its owner's eyes. */
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
+		  0600);
 	if (fd < 0)
 		return -errno;
 	err = journal_alloc(&j, fd, true);
@@ -232,8 +240,8 @@ static int read_header(struct journal *j, char *why, size_t n)
 		return -EBADMSG;
 	}
 	if (h.version != JOURNAL_VERSION) {
-		snprintf(why, n, "version %u of the recording, this program reads %u", h.version,
-			 JOURNAL_VERSION);
+		snprintf(why, n, "version %u of the recording, this program reads %u",
+			 h.version, JOURNAL_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	j->facts.frequency = h.frequency;

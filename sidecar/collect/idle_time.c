@@ -41,7 +41,8 @@ void idle_time_read(struct idle_time *t)
 		return;
 	got = pread(t->fd, t->text, t->text_bytes, 0);
 	if (got > 0)
-		idle_time_parse(t->text, (size_t)got, (unsigned)sysconf(_SC_CLK_TCK), t->ns, t->n);
+		idle_time_parse(t->text, (size_t)got, (unsigned)sysconf(_SC_CLK_TCK),
+				t->ns, t->n);
 }
 
 static const char *skip_blanks(const char *p, const char *end)
@@ -65,7 +66,8 @@ static int take_decimal(const char **p, const char *end, uint64_t *out)
 	return s > first;
 }
 
-static void parse_line(const char *p, const char *end, unsigned hz, uint64_t *ns, unsigned n)
+static void parse_line(const char *p, const char *end, unsigned hz, uint64_t *ns,
+		       unsigned n)
 {
 	uint64_t cpu, field[5];		/* user nice system idle iowait */
 
@@ -78,7 +80,8 @@ static void parse_line(const char *p, const char *end, unsigned hz, uint64_t *ns
 		if (!take_decimal(&p, end, &field[i]))
 			return;
 	/* The idle task runs while a CPU waits for a disk, too. */
-	if (field[3] < UINT64_MAX / 4000000000ULL && field[4] < UINT64_MAX / 4000000000ULL)
+	if (field[3] < UINT64_MAX / 4000000000ULL &&
+	    field[4] < UINT64_MAX / 4000000000ULL)
 		ns[cpu] = (field[3] + field[4]) * (1000000000ULL / hz);
 }
 

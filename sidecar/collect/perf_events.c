@@ -25,7 +25,8 @@ static int perf_open(struct perf_event_attr *attr, unsigned cpu, int cgroup_fd)
 
 unsigned perf_max_sample_rate(void)
 {
-	return (unsigned)rights_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000);
+	return (unsigned)rights_number("/proc/sys/kernel/perf_event_max_sample_rate",
+				       100000);
 }
 
 unsigned perf_max_stack(void)
@@ -62,7 +63,8 @@ int perf_open_tick(unsigned cpu, uint64_t period_ns, int prog_fd, int cgroup_fd)
 
 int perf_enable(int fd, bool on)
 {
-	return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+	return ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) ? -errno
+										 : 0;
 }
 
 int perf_count(int fd, uint64_t *ns)

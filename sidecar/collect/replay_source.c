@@ -228,5 +228,6 @@ int collect_open_replay(struct collect **out, const char *path,
 
 const struct journal_facts *collect_replay_facts(const struct collect *c)
 {
-	return c->ops == &replay_ops ? journal_facts(((const struct replay *)c)->journal) : NULL;
+	return c->ops == &replay_ops ? journal_facts(((const struct replay *)c)->journal)
+				     : NULL;
 }

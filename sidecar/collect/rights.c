@@ -75,34 +75,44 @@ void rights_explain_perf(char *why, size_t n, int err)
 
 	rights_read(&r);
 	if (err == ENOSYS) {
-		snprintf(why, n,
-			 "perf_event_open: this kernel has no perf events (CONFIG_PERF_EVENTS), or a "
-			 "seccomp profile hides them; allow perf_event_open");
+		snprintf(
+			why, n,
+			"perf_event_open: this kernel has no perf events (CONFIG_PERF_EVENTS), or a "
+			"seccomp profile hides them; allow perf_event_open");
 	} else if (denied(err) && !has(&r, CAP_PERFMON) && !has(&r, CAP_SYS_ADMIN)) {
-		snprintf(why, n,
-			 "perf_event_open: permission denied: CAP_PERFMON is missing; add it%s",
-			 r.paranoid >= 3 ? ", and set kernel.perf_event_paranoid to 2 or below" : "");
+		snprintf(
+			why, n,
+			"perf_event_open: permission denied: CAP_PERFMON is missing; add it%s",
+			r.paranoid >= 3
+				? ", and set kernel.perf_event_paranoid to 2 or below"
+				: "");
 	} else if (denied(err) && r.paranoid >= 3 && !has(&r, CAP_SYS_ADMIN)) {
-		snprintf(why, n,
-			 "perf_event_open: permission denied: kernel.perf_event_paranoid is %ld, where "
-			 "CAP_PERFMON is not enough; sysctl kernel.perf_event_paranoid=2, or add "
-			 "CAP_SYS_ADMIN", r.paranoid);
+		snprintf(
+			why, n,
+			"perf_event_open: permission denied: kernel.perf_event_paranoid is %ld, where "
+			"CAP_PERFMON is not enough; sysctl kernel.perf_event_paranoid=2, or add "
+			"CAP_SYS_ADMIN",
+			r.paranoid);
 	} else if (denied(err) && r.seccomp == 2) {
-		snprintf(why, n,
-			 "perf_event_open: permission denied: the rights are there, so the seccomp "
-			 "filter in force refuses it; allow perf_event_open in the seccomp profile");
+		snprintf(
+			why, n,
+			"perf_event_open: permission denied: the rights are there, so the seccomp "
+			"filter in force refuses it; allow perf_event_open in the seccomp profile");
 	} else if (denied(err)) {
-		snprintf(why, n,
-			 "perf_event_open: permission denied although CAP_PERFMON is there: a security "
-			 "module (SELinux, lockdown) refuses it; see its audit log");
+		snprintf(
+			why, n,
+			"perf_event_open: permission denied although CAP_PERFMON is there: a security "
+			"module (SELinux, lockdown) refuses it; see its audit log");
 	} else if (err == EDQUOT) {
-		snprintf(why, n,
-			 "mapping a perf buffer: the user's locked memory for perf is used up; raise "
-			 "kernel.perf_event_mlock_kb, or add CAP_IPC_LOCK");
+		snprintf(
+			why, n,
+			"mapping a perf buffer: the user's locked memory for perf is used up; raise "
+			"kernel.perf_event_mlock_kb, or add CAP_IPC_LOCK");
 	} else if (err == EMFILE || err == ENFILE) {
-		snprintf(why, n,
-			 "perf_event_open: too many open files: raise the limit (ulimit -n) to two "
-			 "for each CPU and 64 more");
+		snprintf(
+			why, n,
+			"perf_event_open: too many open files: raise the limit (ulimit -n) to two "
+			"for each CPU and 64 more");
 	} else {
 		snprintf(why, n, "perf_event_open: %s", strerror(err));
 	}
@@ -145,7 +155,8 @@ static const char *bpf_denied(const struct rights *r)
 	}
 	if (!has(r, CAP_BPF) && !has(r, CAP_PERFMON))
 		return "CAP_BPF and CAP_PERFMON are missing; add both";
-	return has(r, CAP_BPF) ? "CAP_PERFMON is missing; add it" : "CAP_BPF is missing; add it";
+	return has(r, CAP_BPF) ? "CAP_PERFMON is missing; add it"
+			       : "CAP_BPF is missing; add it";
 }
 
 void rights_explain_bpf(char *why, size_t n, int err, const char *detail)
@@ -154,17 +165,21 @@ void rights_explain_bpf(char *why, size_t n, int err, const char *detail)
 
 	rights_read(&r);
 	if (kernel_before(5, 10))
-		snprintf(why, n,
-			 "loading BPF: this kernel is older than 5.10: no boot clock or ring buffer for BPF");
+		snprintf(
+			why, n,
+			"loading BPF: this kernel is older than 5.10: no boot clock or ring buffer for BPF");
 	else if (access("/sys/kernel/btf/vmlinux", R_OK))
-		snprintf(why, n,
-			 "loading BPF: /sys/kernel/btf/vmlinux: %s: the kernel describes no types; it needs "
-			 "CONFIG_DEBUG_INFO_BTF", strerror(errno));
+		snprintf(
+			why, n,
+			"loading BPF: /sys/kernel/btf/vmlinux: %s: the kernel describes no types; it needs "
+			"CONFIG_DEBUG_INFO_BTF",
+			strerror(errno));
 	else if (denied(err))
 		snprintf(why, n, "loading BPF: permission denied: %s", bpf_denied(&r));
 	else if (err == ENOSYS)
-		snprintf(why, n,
-			 "loading BPF: this kernel has no bpf(), or a seccomp profile hides it; allow bpf");
+		snprintf(
+			why, n,
+			"loading BPF: this kernel has no bpf(), or a seccomp profile hides it; allow bpf");
 	else
 		snprintf(why, n, "loading BPF: %s%s%.200s", strerror(err),
 			 *detail ? ": " : "", detail);

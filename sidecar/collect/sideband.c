@@ -120,14 +120,15 @@ static size_t with_text(size_t fixed, size_t text)
 }
 
 /*
- * Either which file it is by build id, or by device and inode: a record carries one of the
- * two.
+ * Either which file it is by build id, or by device and inode: a record carries one of
+ * the two.
  */
 static void fill_file(struct ev_mmap *e, const struct mmap2_record *r)
 {
 	if (r->header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 		e->head.flags |= EV_F_MMAP_BUILD_ID;
-		e->build_id_len = r->build_id_size < EV_BUILD_ID_MAX ? r->build_id_size : EV_BUILD_ID_MAX;
+		e->build_id_len = r->build_id_size < EV_BUILD_ID_MAX ? r->build_id_size
+								     : EV_BUILD_ID_MAX;
 		memcpy(e->build_id, r->build_id, e->build_id_len);
 		return;
 	}
@@ -171,13 +172,15 @@ static int comm_event(const struct comm_record *r, size_t len, const struct trai
 
 	if (comm_len < 0)
 		return -EBADMSG;
-	if (!r->pid || r->pid == UINT32_MAX || !(r->header.misc & PERF_RECORD_MISC_COMM_EXEC))
+	if (!r->pid || r->pid == UINT32_MAX ||
+	    !(r->header.misc & PERF_RECORD_MISC_COMM_EXEC))
 		return 0;
 	e = batch_reserve(b, sizeof(*e));
 	if (!e)
 		return -ENOSPC;
 	fill_head(&e->head, EV_COMM_EXEC, sizeof(*e), t, r->pid, r->tid);
-	memcpy(e->comm, r->comm, (size_t)(comm_len < EV_COMM_LEN ? comm_len : EV_COMM_LEN - 1));
+	memcpy(e->comm, r->comm,
+	       (size_t)(comm_len < EV_COMM_LEN ? comm_len : EV_COMM_LEN - 1));
 	batch_commit(b, &e->head);
 	return 0;
 }
@@ -221,7 +224,8 @@ static size_t fixed_bytes(uint32_t type)
 int sideband_record(struct sideband *s, const void *record, size_t len, struct batch *b)
 {
 	const struct perf_event_header *h = record;
-	const struct trailer *t = (const struct trailer *)((const char *)record + len - sizeof(*t));
+	const struct trailer *t =
+		(const struct trailer *)((const char *)record + len - sizeof(*t));
 	size_t fixed = fixed_bytes(h->type);
 
 	if (!fixed)
@@ -239,7 +243,9 @@ int sideband_record(struct sideband *s, const void *record, size_t len, struct b
 
 static uint64_t record_ns(const void *record, size_t len)
 {
-	return ((const struct trailer *)((const char *)record + len - sizeof(struct trailer)))->time;
+	return ((const struct trailer *)((const char *)record + len -
+					 sizeof(struct trailer)))
+		->time;
 }
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Container and pod out of the cgroup file of a process.  No list of runtimes' top directories: the last
- * path segment that has the shape of an id wins, so that nested runtimes give the innermost container.
+ * Container and pod out of the cgroup file of a process.  No list of runtimes' top
+ * directories: the last path segment that has the shape of an id wins, so that nested
+ * runtimes give the innermost container.
  */
 #include "sidecar/labels/labels.h"
 
@@ -89,7 +90,8 @@ static size_t split_path(struct span path, struct span *seg)
 		size_t len = slash ? (size_t)(slash - path.p) : path.n;
 
 		if (len) {
-			/* The last segments matter most: a very deep path loses its beginning. */
+			/* The last segments matter most: a very deep path loses its
+			 * beginning. */
 			if (n == SEGMENTS_MAX)
 				memmove(seg, seg + 1, --n * sizeof(*seg));
 			seg[n++] = (struct span){ path.p, len };
@@ -159,12 +161,14 @@ static const char *runtime_of(struct span name)
 
 struct line_match { struct span id; const char *runtime; bool monitor; };
 
-/* <prefix>-<64 hex>; a prefix that ends in conmon names the container's monitor, not the container. */
+/* <prefix>-<64 hex>; a prefix that ends in conmon names the container's monitor, not the
+ * container. */
 static bool match_prefixed(struct span s, struct line_match *m)
 {
 	struct span prefix;
 
-	if (s.n < ID_HEX + 2 || s.p[s.n - ID_HEX - 1] != '-' || !is_hex(s.p + s.n - ID_HEX, ID_HEX))
+	if (s.n < ID_HEX + 2 || s.p[s.n - ID_HEX - 1] != '-' ||
+	    !is_hex(s.p + s.n - ID_HEX, ID_HEX))
 		return false;
 	prefix = (struct span){ s.p, s.n - ID_HEX - 1 };
 	m->runtime = runtime_of(prefix);
@@ -193,7 +197,8 @@ static bool match_lxc(struct span s, struct span parent, struct line_match *m)
 	return true;
 }
 
-static bool match_segment(struct span s, struct span parent, bool alone, struct line_match *m)
+static bool match_segment(struct span s, struct span parent, bool alone,
+			  struct line_match *m)
 {
 	const char *colon = memrchr(s.p, ':', s.n);
 	const char *from = runtime_of(parent);
@@ -217,7 +222,8 @@ static bool match_segment(struct span s, struct span parent, bool alone, struct 
 	m->runtime = from;
 	if (s.n == ID_HEX && is_hex(s.p, s.n))
 		return true;
-	if (s.n >= 34 && s.n <= 43 && is_hex(s.p, 32) && s.p[32] == '-' && is_digits(s.p + 33, s.n - 33)) {
+	if (s.n >= 34 && s.n <= 43 && is_hex(s.p, 32) && s.p[32] == '-' &&
+	    is_digits(s.p + 33, s.n - 33)) {
 		m->runtime = "ecs";
 		return true;
 	}

@@ -47,7 +47,8 @@ static bool has(const struct label_declared *d, const char *key)
 static void add(struct label_declared *d, const struct otel_env *e)
 {
 	for (uint32_t i = 0; e && i < e->n && d->n < 2 * LABELS_MAX; i++) {
-		if (strcmp(e->attributes[i].key, KEY_SERVICE_NAME) && !has(d, e->attributes[i].key))
+		if (strcmp(e->attributes[i].key, KEY_SERVICE_NAME) &&
+		    !has(d, e->attributes[i].key))
 			d->labels[d->n++] = e->attributes[i];
 	}
 }

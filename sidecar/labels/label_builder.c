@@ -38,7 +38,8 @@ void label_builder_fini(struct label_builder *b)
 /* The first chunk is the one that stays at a reset; later ones stand behind it. */
 char *label_builder_room(struct label_builder *b, size_t n)
 {
-	struct builder_chunk *c = b->chunks ? b->chunks->next ? b->chunks->next : b->chunks : NULL;
+	struct builder_chunk *c =
+		b->chunks ? b->chunks->next ? b->chunks->next : b->chunks : NULL;
 	size_t size = n > CHUNK_BYTES ? n : CHUNK_BYTES;
 
 	if (n > BUILDER_BYTES_MAX - b->bytes)
@@ -85,7 +86,8 @@ static struct builder_label *find(const struct label_builder *b, struct text_spa
 	return NULL;
 }
 
-const struct builder_label *label_builder_get(const struct label_builder *b, struct text_span name)
+const struct builder_label *label_builder_get(const struct label_builder *b,
+					      struct text_span name)
 {
 	return find(b, name);
 }
@@ -121,7 +123,8 @@ static bool grow(struct label_builder *b)
 	return true;
 }
 
-static void change(struct label_builder *b, struct builder_label *l, struct text_span value)
+static void change(struct label_builder *b, struct builder_label *l,
+		   struct text_span value)
 {
 	struct builder_label moved = *l;
 
@@ -135,7 +138,8 @@ static void change(struct label_builder *b, struct builder_label *l, struct text
 	b->labels[b->n++] = moved;
 }
 
-void label_builder_set(struct label_builder *b, struct text_span name, struct text_span value)
+void label_builder_set(struct label_builder *b, struct text_span name,
+		       struct text_span value)
 {
 	struct builder_label *l, fresh = { .original = false };
 
@@ -144,7 +148,8 @@ void label_builder_set(struct label_builder *b, struct text_span name, struct te
 		return;
 	}
 	l = find(b, name);
-	if ((!l && !grow(b)) || !keep(b, value, &fresh.value) || (!l && !keep(b, name, &fresh.name))) {
+	if ((!l && !grow(b)) || !keep(b, value, &fresh.value) ||
+	    (!l && !keep(b, name, &fresh.name))) {
 		b->refused++;
 		return;
 	}
@@ -156,7 +161,8 @@ void label_builder_set(struct label_builder *b, struct text_span name, struct te
 
 static int by_name(const void *a, const void *b)
 {
-	const struct text_span *x = &((const struct builder_label *)a)->name, *y = &((const struct builder_label *)b)->name;
+	const struct text_span *x = &((const struct builder_label *)a)->name,
+			       *y = &((const struct builder_label *)b)->name;
 	int order = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
 
 	return order ? order : (x->n > y->n) - (x->n < y->n);

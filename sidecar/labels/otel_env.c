@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.  key=value pairs between commas; blanks are trimmed,
- * then both sides are percent-decoded.  Strictly, one error drops the whole list, as the specification
- * has it since 2026; leniently, only the bad pair.
+ * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.  key=value pairs between commas; blanks
+ * are trimmed, then both sides are percent-decoded.  Strictly, one error drops the whole
+ * list, as the specification has it since 2026; leniently, only the bad pair.
  */
 #include "sidecar/labels/labels.h"
 
@@ -74,7 +74,8 @@ static struct label *find(struct otel_env *e, const char *key)
 	return NULL;
 }
 
-/* Takes over key and value.  A duplicate keeps the first one's place and the last one's value. */
+/* Takes over key and value.  A duplicate keeps the first one's place and the last one's
+ * value. */
 static int add(struct otel_env *e, char *key, char *value)
 {
 	struct label *l = find(e, key);
@@ -129,7 +130,8 @@ static int parse_pair(const char *s, size_t n, struct otel_env *e, char **servic
 	return add(e, key, value);
 }
 
-static int parse_list(const char *s, bool lenient, struct otel_env *e, char **service_name)
+static int parse_list(const char *s, bool lenient, struct otel_env *e,
+		      char **service_name)
 {
 	for (;;) {
 		size_t len = strcspn(s, ",");
@@ -178,8 +180,8 @@ static bool is_blank(const char *s)
 	return n == 0;
 }
 
-int otel_env_parse(const char *resource_attributes, const char *service_name, bool lenient,
-		   struct otel_env *out)
+int otel_env_parse(const char *resource_attributes, const char *service_name,
+		   bool lenient, struct otel_env *out)
 {
 	char *listed = NULL;
 	int err = 0;

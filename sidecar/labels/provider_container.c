@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Container and pod.  Who it is comes from the cgroup; what it is called from facts that the door read: the
- * downward API for our own pod, files of an unprivileged helper for others.
+ * Container and pod.  Who it is comes from the cgroup; what it is called from facts that
+ * the door read: the downward API for our own pod, files of an unprivileged helper for
+ * others.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -11,34 +12,37 @@
 
 #define NAME_MAX_BYTES 512
 
-/* A fact's name, the label for rules, the attribute.  A name that ends with a colon has a key behind it. */
-static const struct fact { const char *name, *meta, *key; } facts[] = {
-	{ "namespace",		META_K8S "namespace",			KEY_NAMESPACE },
-	{ "pod_name",		META_K8S "pod_name",			KEY_POD_NAME },
-	{ "pod_uid",		META_K8S "pod_uid",			KEY_POD_UID },
-	{ "pod_ip",		META_K8S "pod_ip",			NULL },
-	{ "pod_ready",		META_K8S "pod_ready",			NULL },
-	{ "pod_phase",		META_K8S "pod_phase",			NULL },
-	{ "pod_node_name",	META_K8S "pod_node_name",		NULL },
-	{ "pod_host_ip",	META_K8S "pod_host_ip",			NULL },
-	{ "controller_kind",	META_K8S "pod_controller_kind",		NULL },
-	{ "controller_name",	META_K8S "pod_controller_name",		NULL },
-	{ "container_name",	META_K8S "pod_container_name",		KEY_K8S_CONTAINER },
-	{ "container_image",	META_K8S "pod_container_image",		NULL },
-	{ "container_init",	META_K8S "pod_container_init",		NULL },
-	{ "label:",		META_K8S "pod_label",			KEY_POD_LABEL },
-	{ "annotation:",	META_K8S "pod_annotation",		KEY_POD_ANNOTATION },
-	{ "node_name",		META_K8S "node_name",			NULL },
-	{ "node_label:",	META_K8S "node_label",			KEY_NODE_LABEL },
-	{ "node_annotation:",	META_K8S "node_annotation",		KEY_NODE_ANNOTATION },
-	{ "docker_name",	META_DOCKER "container_name",		KEY_CONTAINER_NAME },
-	{ "docker_label:",	META_DOCKER "container_label",		KEY_CONTAINER_LABEL },
-	{ "containerd_name",	META_CONTAINERD "container_name",	KEY_CONTAINER_NAME },
-	{ "containerd_label:",	META_CONTAINERD "container_label",	KEY_CONTAINER_LABEL },
-	{ "containerd_namespace", META_CONTAINERD "pod_name",		NULL },
+/* A fact's name, the label for rules, the attribute.  A name that ends with a colon has a
+ * key behind it. */
+static const struct fact { const char *name, *meta, *key;
+} facts[] = {
+	{ "namespace", META_K8S "namespace", KEY_NAMESPACE },
+	{ "pod_name", META_K8S "pod_name", KEY_POD_NAME },
+	{ "pod_uid", META_K8S "pod_uid", KEY_POD_UID },
+	{ "pod_ip", META_K8S "pod_ip", NULL },
+	{ "pod_ready", META_K8S "pod_ready", NULL },
+	{ "pod_phase", META_K8S "pod_phase", NULL },
+	{ "pod_node_name", META_K8S "pod_node_name", NULL },
+	{ "pod_host_ip", META_K8S "pod_host_ip", NULL },
+	{ "controller_kind", META_K8S "pod_controller_kind", NULL },
+	{ "controller_name", META_K8S "pod_controller_name", NULL },
+	{ "container_name", META_K8S "pod_container_name", KEY_K8S_CONTAINER },
+	{ "container_image", META_K8S "pod_container_image", NULL },
+	{ "container_init", META_K8S "pod_container_init", NULL },
+	{ "label:", META_K8S "pod_label", KEY_POD_LABEL },
+	{ "annotation:", META_K8S "pod_annotation", KEY_POD_ANNOTATION },
+	{ "node_name", META_K8S "node_name", NULL },
+	{ "node_label:", META_K8S "node_label", KEY_NODE_LABEL },
+	{ "node_annotation:", META_K8S "node_annotation", KEY_NODE_ANNOTATION },
+	{ "docker_name", META_DOCKER "container_name", KEY_CONTAINER_NAME },
+	{ "docker_label:", META_DOCKER "container_label", KEY_CONTAINER_LABEL },
+	{ "containerd_name", META_CONTAINERD "container_name", KEY_CONTAINER_NAME },
+	{ "containerd_label:", META_CONTAINERD "container_label", KEY_CONTAINER_LABEL },
+	{ "containerd_namespace", META_CONTAINERD "pod_name", NULL },
 };
 
-static void put(struct label_builder *b, const char *meta, const char *key, const char *value)
+static void put(struct label_builder *b, const char *meta, const char *key,
+		const char *value)
 {
 	label_builder_put(b, meta, value);
 	if (key)
@@ -58,8 +62,10 @@ static void sanitize(char *s)
 	*to = 0;
 }
 
-/* label_<k> = value, labelpresent_<k> = true, and the attribute with the key as it was. */
-static void put_keyed(struct label_builder *b, const struct fact *f, const char *k, const char *value)
+/* label_<k> = value, labelpresent_<k> = true, and the attribute with the key as it was.
+ */
+static void put_keyed(struct label_builder *b, const struct fact *f, const char *k,
+		      const char *value)
 {
 	char name[NAME_MAX_BYTES], clean[256];
 
@@ -75,7 +81,8 @@ static void put_keyed(struct label_builder *b, const struct fact *f, const char 
 	label_builder_put(b, name, value);
 }
 
-/* registry:5000/app:1.2@sha256:..: the tag is what follows the last colon behind the last slash. */
+/* registry:5000/app:1.2@sha256:..: the tag is what follows the last colon behind the last
+ * slash. */
 static void put_image(struct label_builder *b, const char *image)
 {
 	const char *slash = strrchr(image, '/'), *digest = strchr(image, '@');
@@ -83,19 +90,24 @@ static void put_image(struct label_builder *b, const char *image)
 	const char *base = slash && slash < image + n ? slash : image;
 	const char *colon = memrchr(base, ':', (size_t)(image + n - base));
 
-	label_builder_set(b, text_span_of(KEY_IMAGE_NAME),
-			  (struct text_span){ image, colon ? (size_t)(colon - image) : n });
+	label_builder_set(
+		b, text_span_of(KEY_IMAGE_NAME),
+		(struct text_span){ image, colon ? (size_t)(colon - image) : n });
 	if (colon)
-		label_builder_set(b, text_span_of(KEY_IMAGE_TAGS),
-				  (struct text_span){ colon + 1, (size_t)(image + n - colon - 1) });
+		label_builder_set(
+			b, text_span_of(KEY_IMAGE_TAGS),
+			(struct text_span){ colon + 1, (size_t)(image + n - colon - 1) });
 }
 
 /* A pod of a ReplicaSet: k8s.replicaset.name. */
 static void put_controller(struct label_builder *b)
 {
-	static const struct { const char *kind, *key; } kinds[] = {
-		{ "ReplicaSet", "k8s.replicaset.name" }, { "StatefulSet", "k8s.statefulset.name" },
-		{ "DaemonSet", "k8s.daemonset.name" }, { "Job", "k8s.job.name" },
+	static const struct { const char *kind, *key;
+	} kinds[] = {
+		{ "ReplicaSet", "k8s.replicaset.name" },
+		{ "StatefulSet", "k8s.statefulset.name" },
+		{ "DaemonSet", "k8s.daemonset.name" },
+		{ "Job", "k8s.job.name" },
 	};
 	const char *kind = label_builder_find(b, META_K8S "pod_controller_kind");
 	const char *name = label_builder_find(b, META_K8S "pod_controller_name");
@@ -130,7 +142,10 @@ static void put_container(struct label_builder *b, const struct cgroup_identity 
 		label_builder_put(b, META_K8S "pod_container_id", id->container_id);
 	} else if (!strcmp(runtime, "docker")) {
 		/* Build containers have short names, not ids. */
-		label_builder_put(b, strlen(id->container_id) == 64 ? META_DOCKER "container_id" : META_BUILDKIT_ID,
+		label_builder_put(b,
+				  strlen(id->container_id) == 64 ? META_DOCKER
+					  "container_id"
+								 : META_BUILDKIT_ID,
 				  id->container_id);
 	} else if (!strcmp(runtime, "containerd")) {
 		label_builder_put(b, META_CONTAINERD "container_id", id->container_id);
@@ -141,7 +156,8 @@ static void put_container(struct label_builder *b, const struct cgroup_identity 
 	label_builder_put(b, KEY_CONTAINER_ID, id->container_id);
 }
 
-static bool provide_container(const struct label_config *c, const struct label_process *p, struct label_builder *b)
+static bool provide_container(const struct label_config *c, const struct label_process *p,
+			      struct label_builder *b)
 {
 	const char *at = p->pod_facts, *end = at + p->n_pod_facts;
 
@@ -158,7 +174,8 @@ static bool provide_container(const struct label_config *c, const struct label_p
 	if (c->in_cluster && c->node && c->node[0] && p->n_pod_facts)
 		label_builder_put(b, META_K8S "node_name", c->node);
 	/* A pod whose facts are not there yet may still get them. */
-	return p->complete && (c->local_only || !p->container || !p->container->pod_uid[0] || p->n_pod_facts);
+	return p->complete && (c->local_only || !p->container ||
+			       !p->container->pod_uid[0] || p->n_pod_facts);
 }
 
 const struct label_provider label_provider_container = { "container", provide_container };

@@ -6,10 +6,16 @@
 
 #include "sidecar/labels/regex_program.h"
 
-#define RANGES(...) .ranges = (const struct rune_range[]){ __VA_ARGS__ }, \
-	.n_ranges = sizeof((const struct rune_range[]){ __VA_ARGS__ }) / sizeof(struct rune_range)
+#define RANGES(...)                                                      \
+	.ranges = (const struct rune_range[]){ __VA_ARGS__ },            \
+	.n_ranges = sizeof((const struct rune_range[]){ __VA_ARGS__ }) / \
+		    sizeof(struct rune_range)
 
-static const struct { const char *name; const struct rune_range *ranges; uint32_t n_ranges; } posix[] = {
+static const struct {
+	const char *name;
+	const struct rune_range *ranges;
+	uint32_t n_ranges;
+} posix[] = {
 	{ "alnum", RANGES({ '0', '9' }, { 'A', 'Z' }, { 'a', 'z' }) },
 	{ "alpha", RANGES({ 'A', 'Z' }, { 'a', 'z' }) },
 	{ "ascii", RANGES({ 0, 127 }) },
@@ -27,7 +33,9 @@ static const struct { const char *name; const struct rune_range *ranges; uint32_
 };
 
 /* Unlike [:space:], \s has no vertical tab. */
-static const struct rune_range perl_space[] = { { '\t', '\n' }, { '\f', '\r' }, { ' ', ' ' } };
+static const struct rune_range perl_space[] = { { '\t', '\n' },
+						{ '\f', '\r' },
+						{ ' ', ' ' } };
 
 bool class_posix(const char *name, size_t n, struct class_item *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the tree to a program.  Written from the end to the beginning: each part is given where to go on.  The
- * order of the two ways out of each ALT, and how counts are unrolled, decide which groups a match gives; both
- * are as in Go.
+ * From the tree to a program.  Written from the end to the beginning: each part is given
+ * where to go on.  The order of the two ways out of each ALT, and how counts are
+ * unrolled, decide which groups a match gives; both are as in Go.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 
 static uint32_t emit(struct regex *r, int32_t i, uint32_t next);
 
-static uint32_t inst(struct regex *r, enum inst_op op, uint32_t value, uint32_t out, uint32_t other)
+static uint32_t inst(struct regex *r, enum inst_op op, uint32_t value, uint32_t out,
+		     uint32_t other)
 {
 	if (out == NO_ROOM || other == NO_ROOM || r->n_prog == PROGRAM_MAX)
 		return NO_ROOM;
@@ -28,7 +29,8 @@ static uint32_t inst(struct regex *r, enum inst_op op, uint32_t value, uint32_t 
 		r->prog = grown;
 		r->cap_prog = cap;
 	}
-	r->prog[r->n_prog] = (struct inst){ .op = op, .value = value, .out = out, .other = other };
+	r->prog[r->n_prog] =
+		(struct inst){ .op = op, .value = value, .out = out, .other = other };
 	return r->n_prog++;
 }
 
@@ -54,7 +56,8 @@ static enum node_op plain_op(const struct regex *r, int32_t i, bool *lazy)
 	return n->min ? NODE_REPEAT : NODE_QUEST;
 }
 
-/* x** is x*, also with parentheses or counts in between; a repetition of nothing is nothing. */
+/* x** is x*, also with parentheses or counts in between; a repetition of nothing is
+ * nothing. */
 static bool is_idle(const struct regex *r, int32_t sub, enum node_op op, bool lazy)
 {
 	bool sub_lazy;
@@ -64,7 +67,8 @@ static bool is_idle(const struct regex *r, int32_t sub, enum node_op op, bool la
 }
 
 /* x+ : gives the body's beginning.  *again: the ALT after it. */
-static uint32_t emit_loop(struct regex *r, int32_t sub, uint32_t next, bool lazy, uint32_t *again)
+static uint32_t emit_loop(struct regex *r, int32_t sub, uint32_t next, bool lazy,
+			  uint32_t *again)
 {
 	uint32_t loop = alt(r, next, next, false), body;
 
@@ -99,7 +103,8 @@ static uint32_t emit_repeat(struct regex *r, const struct node *n, uint32_t next
 
 	if (n->max == 0)
 		return next;
-	if (n->max == COUNT_OPEN && n->min < 2 && is_idle(r, n->last, n->min ? NODE_PLUS : NODE_STAR, n->lazy))
+	if (n->max == COUNT_OPEN && n->min < 2 &&
+	    is_idle(r, n->last, n->min ? NODE_PLUS : NODE_STAR, n->lazy))
 		return emit(r, n->last, next);
 	if (n->max == COUNT_OPEN && n->min == 0)
 		return emit_star(r, n->last, next, n->lazy);
@@ -118,7 +123,8 @@ static uint32_t emit_repeat(struct regex *r, const struct node *n, uint32_t next
 
 static uint32_t emit_concat(struct regex *r, const struct node *n, uint32_t next)
 {
-	for (int32_t c = n->last; c != NODE_NONE && next != NO_ROOM; c = r->tree.nodes[c].prev)
+	for (int32_t c = n->last; c != NODE_NONE && next != NO_ROOM;
+	     c = r->tree.nodes[c].prev)
 		next = emit(r, c, next);
 	return next;
 }
@@ -127,7 +133,8 @@ static uint32_t emit_alternate(struct regex *r, const struct node *n, uint32_t n
 {
 	uint32_t at = emit(r, n->last, next);
 
-	for (int32_t c = r->tree.nodes[n->last].prev; c != NODE_NONE && at != NO_ROOM; c = r->tree.nodes[c].prev) {
+	for (int32_t c = r->tree.nodes[n->last].prev; c != NODE_NONE && at != NO_ROOM;
+	     c = r->tree.nodes[c].prev) {
 		uint32_t one = emit(r, c, next);
 
 		at = one == NO_ROOM ? one : alt(r, one, at, false);
@@ -154,10 +161,16 @@ static uint32_t emit_quest(struct regex *r, const struct node *n, uint32_t next)
 static uint32_t emit(struct regex *r, int32_t i, uint32_t next)
 {
 	static const uint8_t simple[] = {
-		[NODE_RUNE] = INST_RUNE, [NODE_CLASS] = INST_CLASS, [NODE_ANY] = INST_ANY,
-		[NODE_ANY_NOT_NL] = INST_ANY_NOT_NL, [NODE_LINE_BEGIN] = INST_LINE_BEGIN,
-		[NODE_LINE_END] = INST_LINE_END, [NODE_TEXT_BEGIN] = INST_TEXT_BEGIN,
-		[NODE_TEXT_END] = INST_TEXT_END, [NODE_WORD] = INST_WORD, [NODE_NOT_WORD] = INST_NOT_WORD,
+		[NODE_RUNE] = INST_RUNE,
+		[NODE_CLASS] = INST_CLASS,
+		[NODE_ANY] = INST_ANY,
+		[NODE_ANY_NOT_NL] = INST_ANY_NOT_NL,
+		[NODE_LINE_BEGIN] = INST_LINE_BEGIN,
+		[NODE_LINE_END] = INST_LINE_END,
+		[NODE_TEXT_BEGIN] = INST_TEXT_BEGIN,
+		[NODE_TEXT_END] = INST_TEXT_END,
+		[NODE_WORD] = INST_WORD,
+		[NODE_NOT_WORD] = INST_NOT_WORD,
 		[NODE_FAIL] = INST_FAIL,
 	};
 	const struct node *n = &r->tree.nodes[i];
@@ -196,7 +209,9 @@ static int make_program(struct regex *r, char *why)
 	if (at != NO_ROOM)
 		at = emit(r, r->tree.root, at);
 	if (at == NO_ROOM) {
-		snprintf(why, REGEX_WHY_MAX, "more than %d steps when its counts are written out", PROGRAM_MAX);
+		snprintf(why, REGEX_WHY_MAX,
+			 "more than %d steps when its counts are written out",
+			 PROGRAM_MAX);
 		return -EINVAL;
 	}
 	r->start = at;

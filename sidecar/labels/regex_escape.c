@@ -51,10 +51,12 @@ static int parse_hex(struct parser *p, uint32_t *rune)
 		for (s++; s < p->end && hex((unsigned char)*s) >= 0 && r <= RUNE_MAX; s++)
 			r = r * 16 + (uint32_t)hex((unsigned char)*s);
 		if (s == p->end || *s != '}' || r > RUNE_MAX || s == p->p + 1)
-			return regex_wrong(p, "\\x{..} must hold hex digits up to 10FFFF");
+			return regex_wrong(p,
+					   "\\x{..} must hold hex digits up to 10FFFF");
 		p->p = s + 1;
 	} else {
-		if (p->end - s < 2 || hex((unsigned char)s[0]) < 0 || hex((unsigned char)s[1]) < 0)
+		if (p->end - s < 2 || hex((unsigned char)s[0]) < 0 ||
+		    hex((unsigned char)s[1]) < 0)
 			return regex_wrong(p, "\\x must have two hex digits");
 		r = (uint32_t)(hex((unsigned char)s[0]) * 16 + hex((unsigned char)s[1]));
 		p->p += 2;
@@ -92,8 +94,9 @@ int regex_take_escape(struct parser *p, uint32_t *rune)
 		return 0;
 	}
 	if (c >= 0x80 || unicode_is_letter_or_digit(c))
-		return c < 0x80 ? regex_wrong(p, "\\%c: no such escape here", (int)c) : regex_wrong(p, "a backslash before a letter "
-			"beyond ASCII");
+		return c < 0x80 ? regex_wrong(p, "\\%c: no such escape here", (int)c)
+				: regex_wrong(p, "a backslash before a letter "
+						 "beyond ASCII");
 	*rune = c;
 	return 0;
 }
@@ -125,7 +128,8 @@ static int take_property(struct parser *p, struct class_item *out)
 		name++;
 		n--;
 	}
-	*out = (struct class_item){ .negated = negated, .property = unicode_property(name, n) };
+	*out = (struct class_item){ .negated = negated,
+				    .property = unicode_property(name, n) };
 	return out->property ? 1 : regex_wrong(p, "\\p: no such class of code points");
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The matcher: depth first, preferred way first, what is left to try on a stack of its own.  An ALT that was
- * visited at this place of the text is not entered again: it failed, or it is the beginning of a loop round
- * nothing.  So a match costs at most ALTs times bytes steps.
+ * The matcher: depth first, preferred way first, what is left to try on a stack of its
+ * own.  An ALT that was visited at this place of the text is not entered again: it
+ * failed, or it is the beginning of a loop round nothing.  So a match costs at most ALTs
+ * times bytes steps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -152,7 +153,8 @@ static int follow(struct run *m, uint32_t pc, size_t at)
 				return err;
 			break;
 		case INST_CAPTURE:
-			err = m->depth ? push(m, 0, (int32_t)i->value, m->slots[i->value]) : 0;
+			err = m->depth ? push(m, 0, (int32_t)i->value, m->slots[i->value])
+				       : 0;
 			if (err)
 				return err;
 			m->slots[i->value] = (int64_t)at;
@@ -195,7 +197,8 @@ static void give_back(struct regex_scratch *s)
 		regex_scratch_fini(s);
 }
 
-int regex_match(const struct regex *r, struct regex_scratch *s, const char *text, size_t n, struct regex_span *spans)
+int regex_match(const struct regex *r, struct regex_scratch *s, const char *text,
+		size_t n, struct regex_span *spans)
 {
 	struct run m = { .r = r, .s = s, .text = text, .n = n };
 	uint32_t groups = r->tree.groups;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parser of Go's regular expressions.  What it does not know, it refuses.  Prometheus pastes the text between
- * `^(?s:` and `)$`, so that a text with a `)` of its own half-escapes the anchors; here that is an error.
+ * Parser of Go's regular expressions.  What it does not know, it refuses.  Prometheus
+ * pastes the text between
+ * `^(?s:` and `)$`, so that a text with a `)` of its own half-escapes the anchors; here
+ * that is an error.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 /* Children of a list that is being read. */
 struct list { int32_t last; uint32_t n; };
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* --- nodes -------------------------------------------------------------------------- */
 
 static struct node *node(struct parser *p, int32_t i)
 {
@@ -32,9 +34,14 @@ static int32_t node_new(struct parser *p, enum node_op op)
 		t->nodes = grown;
 		t->cap_nodes = cap;
 	}
-	t->nodes[t->n_nodes] = (struct node){ .op = op, .last = NODE_NONE, .prev = NODE_NONE, .height = 1,
-					      .nullable = op != NODE_RUNE && op != NODE_CLASS && op != NODE_ANY &&
-							  op != NODE_ANY_NOT_NL && op != NODE_FAIL };
+	t->nodes[t->n_nodes] =
+		(struct node){ .op = op,
+			       .last = NODE_NONE,
+			       .prev = NODE_NONE,
+			       .height = 1,
+			       .nullable = op != NODE_RUNE && op != NODE_CLASS &&
+					   op != NODE_ANY && op != NODE_ANY_NOT_NL &&
+					   op != NODE_FAIL };
 	return (int32_t)t->n_nodes++;
 }
 
@@ -68,7 +75,8 @@ static int32_t collapse(struct parser *p, const struct list *l, enum node_op op)
 	for (int32_t c = l->last; c != NODE_NONE; c = node(p, c)->prev) {
 		if (node(p, c)->height > height)
 			height = node(p, c)->height;
-		nullable = op == NODE_CONCAT ? nullable && node(p, c)->nullable : nullable || node(p, c)->nullable;
+		nullable = op == NODE_CONCAT ? nullable && node(p, c)->nullable
+					     : nullable || node(p, c)->nullable;
 	}
 	node(p, i)->last = l->last;
 	node(p, i)->nullable = nullable;
@@ -98,7 +106,7 @@ static int push_rune(struct parser *p, struct list *l, uint32_t rune)
 	return push(p, l, i);
 }
 
-/* --- repetition ------------------------------------------------------------------------------- */
+/* --- repetition --------------------------------------------------------------------- */
 
 /* 0 when counts multiply to more than left. */
 static bool counts_fit(struct parser *p, int32_t i, int left)
@@ -143,10 +151,17 @@ static int repeat(struct parser *p, struct list *l, enum node_op op, int min, in
 		return i;
 	before = node(p, sub)->prev;
 	node(p, sub)->prev = NODE_NONE;
-	*node(p, i) = (struct node){ .op = (uint8_t)op, .lazy = lazy, .last = sub, .prev = before, .min = min, .max = max,
+	*node(p, i) = (struct node){ .op = (uint8_t)op,
+				     .lazy = lazy,
+				     .last = sub,
+				     .prev = before,
+				     .min = min,
+				     .max = max,
 				     .height = node(p, sub)->height + 1,
-				     .nullable = op == NODE_PLUS || (op == NODE_REPEAT && min > 0) ?
-						 node(p, sub)->nullable : true };
+				     .nullable = op == NODE_PLUS || (op == NODE_REPEAT &&
+								     min > 0)
+							 ? node(p, sub)->nullable
+							 : true };
 	l->last = i;
 	if (op == NODE_REPEAT && (min >= 2 || max >= 2) && !counts_fit(p, i, REPEAT_MAX))
 		return regex_wrong(p, "counts beyond %d", REPEAT_MAX);
@@ -159,7 +174,8 @@ static int number(const char **s, const char *end)
 	const char *at = *s;
 	int v = 0;
 
-	if (at == end || *at < '0' || *at > '9' || (*at == '0' && at + 1 < end && at[1] >= '0' && at[1] <= '9'))
+	if (at == end || *at < '0' || *at > '9' ||
+	    (*at == '0' && at + 1 < end && at[1] >= '0' && at[1] <= '9'))
 		return -1;
 	for (; at < end && *at >= '0' && *at <= '9'; at++)
 		v = v > REPEAT_MAX ? v : v * 10 + *at - '0';
@@ -208,7 +224,7 @@ static int parse_counted(struct parser *p, struct list *l, bool *repeated)
 	return repeat(p, l, NODE_REPEAT, min, max);
 }
 
-/* --- classes ---------------------------------------------------------------------------------- */
+/* --- classes ------------------------------------------------------------------------ */
 
 static int class_rune(struct parser *p, uint32_t *rune)
 {
@@ -250,7 +266,9 @@ static int class_member(struct parser *p, struct class_item *item)
 	p->p++;
 	if (class_rune(p, &item->own.last))
 		return -EINVAL;
-	return item->own.last < item->own.first ? regex_wrong(p, "a range that runs backwards") : 0;
+	return item->own.last < item->own.first
+		       ? regex_wrong(p, "a range that runs backwards")
+		       : 0;
 }
 
 static int parse_class(struct parser *p, struct list *l)
@@ -298,7 +316,7 @@ static int push_group(struct parser *p, struct list *l, const struct class_item 
 	return push(p, l, i);
 }
 
-/* --- groups ----------------------------------------------------------------------------------- */
+/* --- groups ------------------------------------------------------------------------- */
 
 static int32_t parse_alternation(struct parser *p);
 
@@ -318,7 +336,9 @@ static int take_name(struct parser *p, uint32_t group)
 			n = 0;
 	}
 	if (!n)
-		return regex_wrong(p, "a group's name must be letters, digits and _, and end with >");
+		return regex_wrong(
+			p,
+			"a group's name must be letters, digits and _, and end with >");
 	p->t->names[group] = strndup(p->p, n);
 	if (!p->t->names[group])
 		return -ENOMEM;
@@ -328,7 +348,11 @@ static int take_name(struct parser *p, uint32_t group)
 
 static uint32_t flag_of(char c)
 {
-	return c == 'i' ? FLAG_FOLD : c == 'm' ? FLAG_MULTILINE : c == 's' ? FLAG_DOT_NL : c == 'U' ? FLAG_LAZY : 0;
+	return c == 'i'	  ? FLAG_FOLD
+	       : c == 'm' ? FLAG_MULTILINE
+	       : c == 's' ? FLAG_DOT_NL
+	       : c == 'U' ? FLAG_LAZY
+			  : 0;
 }
 
 /* (?flags) or (?flags: after the question mark; gives the character that ended it. */
@@ -354,10 +378,13 @@ static int take_flags(struct parser *p, uint32_t *flags, char *stop)
 			break;
 		}
 	}
-	return regex_wrong(p, "(?: not a group or flags that rules know; no look-around, no comments");
+	return regex_wrong(
+		p,
+		"(?: not a group or flags that rules know; no look-around, no comments");
 }
 
-static int parse_inside(struct parser *p, struct list *l, uint32_t outer_flags, uint32_t group)
+static int parse_inside(struct parser *p, struct list *l, uint32_t outer_flags,
+			uint32_t group)
 {
 	int32_t inside, i;
 
@@ -409,7 +436,7 @@ static int parse_group(struct parser *p, struct list *l)
 	return stop == ')' ? 0 : parse_inside(p, l, outer, group);
 }
 
-/* --- items ------------------------------------------------------------------------------------ */
+/* --- items -------------------------------------------------------------------------- */
 
 /* \Q..\E; without its end it would swallow what Prometheus pastes after the text. */
 static int parse_quoted(struct parser *p, struct list *l)
@@ -431,14 +458,19 @@ static int parse_quoted(struct parser *p, struct list *l)
 
 static int parse_backslash(struct parser *p, struct list *l)
 {
-	static const struct { char letter; enum node_op op; } assertions[] = {
-		{ 'A', NODE_TEXT_BEGIN }, { 'z', NODE_TEXT_END }, { 'b', NODE_WORD }, { 'B', NODE_NOT_WORD },
+	static const struct { char letter; enum node_op op;
+	} assertions[] = {
+		{ 'A', NODE_TEXT_BEGIN },
+		{ 'z', NODE_TEXT_END },
+		{ 'b', NODE_WORD },
+		{ 'B', NODE_NOT_WORD },
 	};
 	struct class_item item;
 	uint32_t rune;
 	int err;
 
-	for (size_t i = 0; p->end - p->p >= 2 && i < sizeof(assertions) / sizeof(assertions[0]); i++) {
+	for (size_t i = 0;
+	     p->end - p->p >= 2 && i < sizeof(assertions) / sizeof(assertions[0]); i++) {
 		if (p->p[1] != assertions[i].letter)
 			continue;
 		p->p += 2;
@@ -469,10 +501,13 @@ static int parse_item(struct parser *p, struct list *l, bool *repeated)
 		return parse_backslash(p, l);
 	case '^':
 		p->p++;
-		return push_op(p, l, p->flags & FLAG_MULTILINE ? NODE_LINE_BEGIN : NODE_TEXT_BEGIN);
+		return push_op(p, l,
+			       p->flags & FLAG_MULTILINE ? NODE_LINE_BEGIN
+							 : NODE_TEXT_BEGIN);
 	case '$':
 		p->p++;
-		return push_op(p, l, p->flags & FLAG_MULTILINE ? NODE_LINE_END : NODE_TEXT_END);
+		return push_op(p, l,
+			       p->flags & FLAG_MULTILINE ? NODE_LINE_END : NODE_TEXT_END);
 	case '.':
 		p->p++;
 		return push_op(p, l, p->flags & FLAG_DOT_NL ? NODE_ANY : NODE_ANY_NOT_NL);
@@ -481,7 +516,11 @@ static int parse_item(struct parser *p, struct list *l, bool *repeated)
 	case '?':
 		p->p++;
 		*repeated = true;
-		return repeat(p, l, c == '*' ? NODE_STAR : c == '+' ? NODE_PLUS : NODE_QUEST, 0, 0);
+		return repeat(p, l,
+			      c == '*'	 ? NODE_STAR
+			      : c == '+' ? NODE_PLUS
+					 : NODE_QUEST,
+			      0, 0);
 	default:
 		return regex_take_rune(p, &rune) ? -EINVAL : push_rune(p, l, rune);
 	}
@@ -521,7 +560,9 @@ static int32_t parse_alternation(struct parser *p)
 
 int regex_parse(struct tree *t, const char *text, size_t n, char why[REGEX_WHY_MAX])
 {
-	struct parser p = { .t = t, .p = text, .end = text + n, .flags = FLAG_DOT_NL, .why = why };
+	struct parser p = {
+		.t = t, .p = text, .end = text + n, .flags = FLAG_DOT_NL, .why = why
+	};
 
 	if (n > REGEX_TEXT_MAX)
 		return regex_wrong(&p, "longer than %d bytes", REGEX_TEXT_MAX);
@@ -530,5 +571,7 @@ int regex_parse(struct tree *t, const char *text, size_t n, char why[REGEX_WHY_M
 		return t->root;
 	if (p.p < p.end)
 		return regex_wrong(&p, "a ) without its (");
-	return node(&p, t->root)->height > HEIGHT_MAX ? regex_wrong(&p, "nested too deeply") : 0;
+	return node(&p, t->root)->height > HEIGHT_MAX
+		       ? regex_wrong(&p, "nested too deeply")
+		       : 0;
 }

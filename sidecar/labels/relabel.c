@@ -20,7 +20,8 @@ struct pass {
 	const struct relabel_trace *trace;
 };
 
-static void tell(struct pass *p, struct text_span name, struct text_span value, bool drops)
+static void tell(struct pass *p, struct text_span name, struct text_span value,
+		 bool drops)
 {
 	if (p->trace)
 		p->trace->fn(p->trace->arg, p->rule, name, value, drops);
@@ -40,7 +41,8 @@ static void set(struct pass *p, struct text_span name, struct text_span value)
 
 static bool matches(struct pass *p, struct text_span value, struct regex_span *spans)
 {
-	int found = regex_match(p->rule->regex, &p->all->scratch, value.p, value.n, spans);
+	int found =
+		regex_match(p->rule->regex, &p->all->scratch, value.p, value.n, spans);
 
 	if (found < 0)
 		p->all->limit_hits++;
@@ -48,9 +50,15 @@ static bool matches(struct pass *p, struct text_span value, struct regex_span *s
 	return found == 1;
 }
 
-/* --- templates -------------------------------------------------------------------------------- */
+/* --- templates ---------------------------------------------------------------------- */
 
-struct expansion { char *to; size_t n; const struct regex *regex; const struct regex_span *spans; struct text_span from; };
+struct expansion {
+	char *to;
+	size_t n;
+	const struct regex *regex;
+	const struct regex_span *spans;
+	struct text_span from;
+};
 
 static void append(struct expansion *e, const char *s, size_t n)
 {
@@ -62,7 +70,8 @@ static void append(struct expansion *e, const char *s, size_t n)
 static void append_group(struct expansion *e, uint32_t i)
 {
 	if (i <= regex_groups(e->regex) && e->spans[i].start >= 0 && e->spans[i].end >= 0)
-		append(e, e->from.p + e->spans[i].start, (size_t)(e->spans[i].end - e->spans[i].start));
+		append(e, e->from.p + e->spans[i].start,
+		       (size_t)(e->spans[i].end - e->spans[i].start));
 }
 
 /* Of several groups of one name, the first that took part. */
@@ -149,8 +158,8 @@ static void expand(struct expansion *e, const char *s)
 	append(e, s, (size_t)(end - s));
 }
 
-static bool expanded(struct pass *p, const char *text, struct text_span from, const struct regex_span *spans,
-		     struct text_span *out)
+static bool expanded(struct pass *p, const char *text, struct text_span from,
+		     const struct regex_span *spans, struct text_span *out)
 {
 	struct expansion e = { .regex = p->rule->regex, .spans = spans, .from = from };
 	char *room;
@@ -167,7 +176,7 @@ static bool expanded(struct pass *p, const char *text, struct text_span from, co
 	return true;
 }
 
-/* --- actions ---------------------------------------------------------------------------------- */
+/* --- actions ------------------------------------------------------------------------ */
 
 static struct text_span current(const struct pass *p, const char *name)
 {
@@ -212,7 +221,8 @@ static void run_replace(struct pass *p, struct text_span value)
 		tell(p, (struct text_span){ NULL, 0 }, text_span_of(""), false);
 		return;
 	}
-	if (expanded(p, p->rule->target, value, spans, &name) && relabel_is_name(name.p, name.n, p->all->legacy_names) &&
+	if (expanded(p, p->rule->target, value, spans, &name) &&
+	    relabel_is_name(name.p, name.n, p->all->legacy_names) &&
 	    expanded(p, p->rule->replacement, value, spans, &fresh))
 		set(p, name, fresh);
 }
@@ -248,7 +258,9 @@ static void run_case(struct pass *p, struct text_span value)
 	}
 	while (value.n) {
 		size_t len = unicode_decode(value.p, value.n, &rune, &valid);
-		uint32_t mapped = p->rule->action == RELABEL_LOWERCASE ? unicode_lower(rune) : unicode_upper(rune);
+		uint32_t mapped = p->rule->action == RELABEL_LOWERCASE
+					  ? unicode_lower(rune)
+					  : unicode_upper(rune);
 
 		n += unicode_encode(mapped, to + n);
 		value.p += len;
@@ -283,9 +295,11 @@ static void run_on_names(struct pass *p)
 		const struct builder_label *l = &labels[i];
 		bool match = matches(p, l->name, spans);
 
-		if (action == RELABEL_LABELMAP && match && expanded(p, p->rule->replacement, l->name, spans, &name))
+		if (action == RELABEL_LABELMAP && match &&
+		    expanded(p, p->rule->replacement, l->name, spans, &name))
 			set(p, name, l->value);
-		else if ((action == RELABEL_LABELDROP && match) || (action == RELABEL_LABELKEEP && !match))
+		else if ((action == RELABEL_LABELDROP && match) ||
+			 (action == RELABEL_LABELKEEP && !match))
 			set(p, l->name, text_span_of(""));
 	}
 	free(labels);
@@ -311,7 +325,8 @@ static bool run_rule(struct pass *p)
 	enum relabel_action action = p->rule->action;
 	struct text_span value;
 
-	if (action == RELABEL_LABELMAP || action == RELABEL_LABELDROP || action == RELABEL_LABELKEEP) {
+	if (action == RELABEL_LABELMAP || action == RELABEL_LABELDROP ||
+	    action == RELABEL_LABELKEEP) {
 		run_on_names(p);
 		return true;
 	}
@@ -336,7 +351,8 @@ static bool run_rule(struct pass *p)
 	}
 }
 
-bool relabel_run(struct relabel_rules *rules, struct label_builder *b, const struct relabel_trace *trace)
+bool relabel_run(struct relabel_rules *rules, struct label_builder *b,
+		 const struct relabel_trace *trace)
 {
 	struct pass p = { .all = rules, .b = b, .trace = trace };
 

@@ -9,10 +9,12 @@
 #include "sidecar/labels/unicode.h"
 
 static const char *const action_names[] = {
-	[RELABEL_REPLACE] = "replace", [RELABEL_KEEP] = "keep", [RELABEL_DROP] = "drop",
-	[RELABEL_KEEPEQUAL] = "keepequal", [RELABEL_DROPEQUAL] = "dropequal", [RELABEL_HASHMOD] = "hashmod",
-	[RELABEL_LABELMAP] = "labelmap", [RELABEL_LABELDROP] = "labeldrop", [RELABEL_LABELKEEP] = "labelkeep",
-	[RELABEL_LOWERCASE] = "lowercase", [RELABEL_UPPERCASE] = "uppercase",
+	[RELABEL_REPLACE] = "replace",	   [RELABEL_KEEP] = "keep",
+	[RELABEL_DROP] = "drop",	   [RELABEL_KEEPEQUAL] = "keepequal",
+	[RELABEL_DROPEQUAL] = "dropequal", [RELABEL_HASHMOD] = "hashmod",
+	[RELABEL_LABELMAP] = "labelmap",   [RELABEL_LABELDROP] = "labeldrop",
+	[RELABEL_LABELKEEP] = "labelkeep", [RELABEL_LOWERCASE] = "lowercase",
+	[RELABEL_UPPERCASE] = "uppercase",
 };
 
 #define BIT(action) (1u << (action))
@@ -73,7 +75,8 @@ void relabel_rules_fini(struct relabel_rules *r)
 
 static bool is_word(char c)
 {
-	return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+	return c == '_' || (c >= '0' && c <= '9') ||
+	       ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
 static bool is_digit(char c)
@@ -130,22 +133,26 @@ static int check_target(const struct relabel_rule *r, bool legacy, char *why)
 		return 0;
 	if (!*r->target)
 		return wrong(why, r, "target_label is missing");
-	if (template ? !is_template(r->target, legacy) : !relabel_is_name(r->target, strlen(r->target), legacy))
+	if (template ? !is_template(r->target, legacy)
+		     : !relabel_is_name(r->target, strlen(r->target), legacy))
 		return wrong(why, r, "target_label is not the name of a label");
 	return 0;
 }
 
-/* "Set" is judged by the value; a regex and a source list count when they were written at all. */
+/* "Set" is judged by the value; a regex and a source list count when they were written at
+ * all. */
 static int check_superfluous(const struct relabel_rule *r, char *why)
 {
-	bool separator = strcmp(r->separator, RELABEL_SEPARATOR), replacement = strcmp(r->replacement, RELABEL_REPLACEMENT);
+	bool separator = strcmp(r->separator, RELABEL_SEPARATOR),
+	     replacement = strcmp(r->replacement, RELABEL_REPLACEMENT);
 	uint32_t a = BIT(r->action);
 
 	if (a & (EQUALS | CASES) && replacement)
 		return wrong(why, r, "replacement cannot be set");
 	if (a & EQUALS && (r->regex_given || r->modulus || separator))
 		return wrong(why, r, "only source_labels and target_label can be set");
-	if (a & BY_NAME && (r->sources_given || *r->target || r->modulus || separator || replacement))
+	if (a & BY_NAME &&
+	    (r->sources_given || *r->target || r->modulus || separator || replacement))
 		return wrong(why, r, "only regex can be set");
 	return 0;
 }
@@ -157,7 +164,9 @@ int relabel_rule_check(struct relabel_rule *r, bool legacy, char why[RELABEL_WHY
 
 	for (uint32_t i = 0; i < r->n_sources; i++) {
 		if (!relabel_is_name(r->sources[i], strlen(r->sources[i]), false))	/* whatever the scheme */
-			return wrong(why, r, "source_labels holds what is not the name of a label");
+			return wrong(
+				why, r,
+				"source_labels holds what is not the name of a label");
 	}
 	if (r->action == RELABEL_HASHMOD && !r->modulus)
 		return wrong(why, r, "modulus is missing");

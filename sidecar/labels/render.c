@@ -7,15 +7,19 @@
 
 #include "sidecar/labels/text.h"
 
-/* What a process may not say of itself: it would pass for another host, container or process. */
+/* What a process may not say of itself: it would pass for another host, container or
+ * process. */
 static const char *const refused[] = {
 	"host.", "container.", "k8s.node.", "process.executable.",	/* everything below */
 	KEY_PID, KEY_PARENT_PID, KEY_SERVICE_NAME,			/* exactly */
 };
 
 /* Names that operators use, and the attribute that means the same. */
-static const struct { const char *label, *key; } renames[] = {
-	{ "namespace", KEY_NAMESPACE }, { "pod", KEY_POD_NAME }, { "container", KEY_K8S_CONTAINER },
+static const struct { const char *label, *key;
+} renames[] = {
+	{ "namespace", KEY_NAMESPACE },
+	{ "pod", KEY_POD_NAME },
+	{ "container", KEY_K8S_CONTAINER },
 };
 
 struct attributes { struct label labels[LABELS_MAX]; uint32_t n; char comm[64]; };
@@ -41,7 +45,8 @@ bool attribute_is_refused(const char *key)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		size_t n = strlen(refused[i]);
 
-		if (refused[i][n - 1] == '.' ? !strncmp(key, refused[i], n) : !strcmp(key, refused[i]))
+		if (refused[i][n - 1] == '.' ? !strncmp(key, refused[i], n)
+					     : !strcmp(key, refused[i]))
 			return true;
 	}
 	return false;
@@ -79,7 +84,8 @@ void attributes_put_host(struct attributes *a, const struct label_config *c)
 		put_text(a, KEY_NODE_NAME, c->node);
 }
 
-static void put_identity(struct attributes *a, const struct label_process *p, const char *service)
+static void put_identity(struct attributes *a, const struct label_process *p,
+			 const char *service)
 {
 	put_text(a, KEY_SERVICE_NAME, service);
 	put(a, (struct label){ .key = KEY_PID, .number = p->pid, .is_number = true });
@@ -91,8 +97,10 @@ static void put_identity(struct attributes *a, const struct label_process *p, co
 		put_text(a, KEY_CONTAINER_ID, p->container->container_id);
 }
 
-/* Where a label goes; NULL: nowhere, since the key that it would become is a label itself. */
-static const char *key_of(const struct label_config *c, const struct label_builder *labels, const char *name)
+/* Where a label goes; NULL: nowhere, since the key that it would become is a label
+ * itself. */
+static const char *key_of(const struct label_config *c,
+			  const struct label_builder *labels, const char *name)
 {
 	const char *key = NULL;
 
@@ -118,8 +126,8 @@ static bool as_number(const char *key, const char *value, int64_t *number)
 	return value[0] >= '0' && value[0] <= '9' && !*end && strlen(value) < 10;
 }
 
-static void put_label(struct attributes *a, const struct label_config *c, const struct label_builder *labels,
-		      const struct builder_label *l)
+static void put_label(struct attributes *a, const struct label_config *c,
+		      const struct label_builder *labels, const struct builder_label *l)
 {
 	const char *key = l->name.n ? key_of(c, labels, l->name.p) : NULL;
 	int64_t number;
@@ -147,7 +155,8 @@ static void put_declared(struct attributes *a, const struct label_process *p)
 	free(d);
 }
 
-void attributes_put_process(struct attributes *a, const struct label_config *c, const struct label_process *p,
+void attributes_put_process(struct attributes *a, const struct label_config *c,
+			    const struct label_process *p,
 			    const struct label_builder *labels)
 {
 	put_identity(a, p, label_service_name(p, a->comm));
@@ -190,7 +199,8 @@ int attributes_finish(const struct attributes *a, struct label_set **out)
 		s->labels[i] = a->labels[i];
 		s->labels[i].key = keep(&text, a->labels[i].key, LABEL_VALUE_MAX);
 		if (!a->labels[i].is_number)
-			s->labels[i].string = keep(&text, a->labels[i].string, LABEL_VALUE_MAX);
+			s->labels[i].string =
+				keep(&text, a->labels[i].string, LABEL_VALUE_MAX);
 	}
 	*out = s;
 	return 0;

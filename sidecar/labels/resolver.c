@@ -41,7 +41,8 @@ static struct entry *lookup(const struct resolver *r, const struct label_process
 {
 	struct entry *e = *bucket(r, p->pid, p->start_ns);
 
-	while (e && (e->pid != p->pid || e->start_ns != p->start_ns || e->exec_id != p->exec_id))
+	while (e && (e->pid != p->pid || e->start_ns != p->start_ns ||
+		     e->exec_id != p->exec_id))
 		e = e->hash_next;
 	return e;
 }
@@ -74,13 +75,17 @@ static void remove_entry(struct resolver *r, struct entry *e)
 }
 
 /* Out of memory it is not remembered, that is all. */
-static void remember(struct resolver *r, const struct label_process *p, struct label_result *result)
+static void remember(struct resolver *r, const struct label_process *p,
+		     struct label_result *result)
 {
 	struct entry *e = calloc(1, sizeof(*e)), **at = bucket(r, p->pid, p->start_ns);
 
 	if (!e)
 		return;
-	*e = (struct entry){ .hash_next = *at, .pid = p->pid, .start_ns = p->start_ns, .exec_id = p->exec_id,
+	*e = (struct entry){ .hash_next = *at,
+			     .pid = p->pid,
+			     .start_ns = p->start_ns,
+			     .exec_id = p->exec_id,
 			     .result = result };
 	result->refs++;
 	*at = e;
@@ -89,7 +94,8 @@ static void remember(struct resolver *r, const struct label_process *p, struct l
 		remove_entry(r, r->oldest);
 }
 
-static struct label_result *recall(struct resolver *r, const struct label_process *p, uint64_t now_ns)
+static struct label_result *recall(struct resolver *r, const struct label_process *p,
+				   uint64_t now_ns)
 {
 	struct entry *e = lookup(r, p);
 
@@ -114,7 +120,8 @@ void resolver_forget(struct resolver *r, const struct label_process *p)
 		remove_entry(r, e);
 }
 
-int resolver_resolve(struct resolver *r, const struct label_process *p, uint64_t now_ns, struct label_result **out)
+int resolver_resolve(struct resolver *r, const struct label_process *p, uint64_t now_ns,
+		     struct label_result **out)
 {
 	struct label_result *result = recall(r, p, now_ns);
 	int err;
@@ -137,12 +144,14 @@ int resolver_resolve(struct resolver *r, const struct label_process *p, uint64_t
 	return 0;
 }
 
-int resolver_explain(struct resolver *r, const struct label_process *p, FILE *out, bool json)
+int resolver_explain(struct resolver *r, const struct label_process *p, FILE *out,
+		     bool json)
 {
 	return chain_explain(&r->chain, p, out, json);
 }
 
-static int create(struct resolver **out, const struct chain *chain, uint64_t ttl_ns, uint32_t cache_size)
+static int create(struct resolver **out, const struct chain *chain, uint64_t ttl_ns,
+		  uint32_t cache_size)
 {
 	struct resolver *r = calloc(1, sizeof(*r));
 
@@ -163,14 +172,19 @@ static int create(struct resolver **out, const struct chain *chain, uint64_t ttl
 
 int resolver_create(struct resolver **out, const struct resolver_options *o)
 {
-	struct chain chain = { .config = o->config, .rules = o->rules, .seed = o->seed, .n_seed = o->n_seed,
-			       .external = o->external, .n_external = o->n_external };
+	struct chain chain = { .config = o->config,
+			       .rules = o->rules,
+			       .seed = o->seed,
+			       .n_seed = o->n_seed,
+			       .external = o->external,
+			       .n_external = o->n_external };
 
 	chain.n_providers = label_providers_default(&o->config, chain.providers);
 	return create(out, &chain, o->ttl_ns, o->cache_size);
 }
 
-int resolver_fork(struct resolver **out, const struct resolver *from, const struct label_pair *seed, uint32_t n_seed)
+int resolver_fork(struct resolver **out, const struct resolver *from,
+		  const struct label_pair *seed, uint32_t n_seed)
 {
 	struct chain chain = from->chain;
 

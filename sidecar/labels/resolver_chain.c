@@ -24,7 +24,8 @@ void chain_fini(struct chain *c)
 	c->attributes = NULL;
 }
 
-/* The node, and the variables that the operator asked for: as labels for rules, and as attributes. */
+/* The node, and the variables that the operator asked for: as labels for rules, and as
+ * attributes. */
 static void put_seed(struct chain *c, const struct label_process *p)
 {
 	char name[NAME_MAX_BYTES];
@@ -67,7 +68,8 @@ static void put_external(struct chain *c)
 {
 	for (uint32_t i = 0; i < c->n_external; i++) {
 		if (!label_builder_find(&c->builder, c->external[i].name))
-			label_builder_put(&c->builder, c->external[i].name, c->external[i].value);
+			label_builder_put(&c->builder, c->external[i].name,
+					  c->external[i].value);
 	}
 }
 

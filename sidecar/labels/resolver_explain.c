@@ -17,7 +17,8 @@ static void print_text(FILE *out, const char *s, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		if (c < 0x20 || c == 0x7f || (c == 0xc2 && i + 1 < n && (unsigned char)s[i + 1] < 0xa0))
+		if (c < 0x20 || c == 0x7f ||
+		    (c == 0xc2 && i + 1 < n && (unsigned char)s[i + 1] < 0xa0))
 			fprintf(out, "\\x%02x", c);
 		else
 			fputc(c, out);
@@ -99,11 +100,13 @@ static const char *what(struct text_span name, struct text_span value, bool drop
 	return value.n ? "set" : "deleted";
 }
 
-static void on_rule_text(void *arg, const struct relabel_rule *r, struct text_span name, struct text_span value, bool drops)
+static void on_rule_text(void *arg, const struct relabel_rule *r, struct text_span name,
+			 struct text_span value, bool drops)
 {
 	struct explanation *x = arg;
 
-	fprintf(x->out, "  %u (line %u) %s: %s", (unsigned)(r - x->chain->rules->rules) + 1, r->line,
+	fprintf(x->out, "  %u (line %u) %s: %s",
+		(unsigned)(r - x->chain->rules->rules) + 1, r->line,
 		relabel_action_name(r->action), what(name, value, drops));
 	if (name.p && (name.n || value.n)) {
 		fputc(' ', x->out);
@@ -116,11 +119,14 @@ static void on_rule_text(void *arg, const struct relabel_rule *r, struct text_sp
 	fputc('\n', x->out);
 }
 
-static void on_rule_json(void *arg, const struct relabel_rule *r, struct text_span name, struct text_span value, bool drops)
+static void on_rule_json(void *arg, const struct relabel_rule *r, struct text_span name,
+			 struct text_span value, bool drops)
 {
 	struct explanation *x = arg;
-	json_t *step = json_pack("{sI,sI,ss,ss}", "rule", (json_int_t)(r - x->chain->rules->rules) + 1, "line",
-				 (json_int_t)r->line, "action", relabel_action_name(r->action), "did", what(name, value, drops));
+	json_t *step = json_pack(
+		"{sI,sI,ss,ss}", "rule", (json_int_t)(r - x->chain->rules->rules) + 1,
+		"line", (json_int_t)r->line, "action", relabel_action_name(r->action),
+		"did", what(name, value, drops));
 
 	if (name.p && (name.n || value.n)) {
 		set_text(step, "label", name);

@@ -12,7 +12,8 @@ static bool is_continuation(unsigned char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* Range of the second byte: it rules out overlong forms, surrogates and what lies beyond U+10FFFF. */
+/* Range of the second byte: it rules out overlong forms, surrogates and what lies beyond
+ * U+10FFFF. */
 static bool second_fits(unsigned char first, unsigned char second)
 {
 	switch (first) {
@@ -37,7 +38,8 @@ static size_t sequence_length(unsigned char c)
 	return 0;
 }
 
-/* Bytes of the sequence at s that belong together; *valid: they are a whole code point. */
+/* Bytes of the sequence at s that belong together; *valid: they are a whole code point.
+ */
 static size_t take_sequence(const char *s, size_t n, bool *valid)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -67,9 +69,9 @@ static uint32_t code_point(const char *s, size_t len)
 
 static bool is_space(uint32_t c)
 {
-	return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
-	       c == 0x205f || c == 0x3000;
+	return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xa0 ||
+	       c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
+	       c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
 /* Bytes of white space at the end of s, 0 when it ends with something else. */

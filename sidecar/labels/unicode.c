@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Case from tables; properties from PCRE2, one pattern of one code point for each name that a rule uses.
- * Patterns live as long as the program: there are at most as many as names.
+ * Case from tables; properties from PCRE2, one pattern of one code point for each name
+ * that a rule uses. Patterns live as long as the program: there are at most as many as
+ * names.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "sidecar/labels/unicode.h"
@@ -15,8 +16,9 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const categories[] = {
-	"C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No",
-	"P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
+	"C",  "Cc", "Cf", "Co", "Cs", "L",  "Ll", "Lm", "Lo", "Lt", "Lu", "M",
+	"Mc", "Me", "Mn", "N",	"Nd", "Nl", "No", "P",	"Pc", "Pd", "Pe", "Pf",
+	"Pi", "Po", "Ps", "S",	"Sc", "Sk", "Sm", "So", "Z",  "Zl", "Zp", "Zs",
 };
 static const char *const scripts[] = {
 	"Adlam", "Ahom", "Anatolian_Hieroglyphs", "Arabic", "Armenian", "Avestan",
@@ -55,7 +57,12 @@ static struct unicode_property properties[COUNT(categories) + COUNT(scripts) + 1
 size_t unicode_decode(const char *s, size_t n, uint32_t *rune, bool *valid)
 {
 	const unsigned char *u = (const unsigned char *)s;
-	size_t len = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
+	size_t len = u[0] < 0x80   ? 1
+		     : u[0] < 0xc2 ? 0
+		     : u[0] < 0xe0 ? 2
+		     : u[0] < 0xf0 ? 3
+		     : u[0] < 0xf5 ? 4
+				   : 0;
 	uint32_t r = len < 2 ? u[0] : u[0] & (0x7fu >> len);
 
 	for (size_t i = 1; i < len; i++) {
@@ -126,7 +133,8 @@ static uint32_t map(const struct case_range *t, size_t n, uint32_t rune)
 		else if (rune < r->first)
 			high = mid;
 		else
-			return (rune - r->first) % r->step ? rune : rune + (uint32_t)r->delta;
+			return (rune - r->first) % r->step ? rune
+							   : rune + (uint32_t)r->delta;
 	}
 	return rune;
 }
@@ -160,7 +168,9 @@ static bool compile(struct unicode_property *p, const char *pattern)
 	int err;
 
 	p->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-				PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_NEVER_BACKSLASH_C, &err, &at, NULL);
+				PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED |
+					PCRE2_NEVER_BACKSLASH_C,
+				&err, &at, NULL);
 	if (!p->code)
 		return false;
 	p->match = pcre2_match_data_create(1, NULL);
@@ -185,7 +195,8 @@ const struct unicode_property *unicode_property(const char *name, size_t n)
 	if (i >= 0) {
 		p = &properties[i];
 		/* Unassigned ones are no members of C here. */
-		snprintf(pattern, sizeof(pattern), "%s%s%s", i ? "\\p{" : "[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}]",
+		snprintf(pattern, sizeof(pattern), "%s%s%s",
+			 i ? "\\p{" : "[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}]",
 			 i ? categories[i] : "", i ? "}" : "");
 	} else {
 		i = find(scripts, COUNT(scripts), name, n);
@@ -207,7 +218,8 @@ bool unicode_has(const struct unicode_property *p, uint32_t rune)
 	if (rune >= 0xd800 && rune <= 0xdfff)	/* never in a text */
 		return false;
 	n = unicode_encode(rune, s);
-	return pcre2_match(p->code, (PCRE2_SPTR)s, n, 0, PCRE2_NO_UTF_CHECK, p->match, NULL) >= 0;
+	return pcre2_match(p->code, (PCRE2_SPTR)s, n, 0, PCRE2_NO_UTF_CHECK, p->match,
+			   NULL) >= 0;
 }
 
 bool unicode_is_letter_or_digit(uint32_t rune)
@@ -215,8 +227,10 @@ bool unicode_is_letter_or_digit(uint32_t rune)
 	const struct unicode_property *letters, *digits;
 
 	if (rune < 0x80)
-		return (rune >= '0' && rune <= '9') || ((rune | 0x20) >= 'a' && (rune | 0x20) <= 'z');
+		return (rune >= '0' && rune <= '9') ||
+		       ((rune | 0x20) >= 'a' && (rune | 0x20) <= 'z');
 	letters = unicode_property("L", 1);
 	digits = unicode_property("Nd", 2);
-	return (letters && unicode_has(letters, rune)) || (digits && unicode_has(digits, rune));
+	return (letters && unicode_has(letters, rune)) ||
+	       (digits && unicode_has(digits, rune));
 }

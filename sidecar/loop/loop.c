@@ -74,8 +74,8 @@ void loop_destroy(struct loop *l)
 }
 
 /* Takes over fd when it is a timer's or a signal's, also on failure. */
-static int add(struct loop *l, struct loop_source **out, enum kind kind, int fd, uint32_t events, loop_fn fn,
-	       void *arg)
+static int add(struct loop *l, struct loop_source **out, enum kind kind, int fd,
+	       uint32_t events, loop_fn fn, void *arg)
 {
 	struct epoll_event ev = { .events = events };
 	struct loop_source *s;
@@ -84,7 +84,12 @@ static int add(struct loop *l, struct loop_source **out, enum kind kind, int fd,
 	s = malloc(sizeof(*s));
 	if (!s)
 		goto out_close;
-	*s = (struct loop_source){ .loop = l, .kind = kind, .fd = fd, .fn = fn, .arg = arg, .next = l->sources };
+	*s = (struct loop_source){ .loop = l,
+				   .kind = kind,
+				   .fd = fd,
+				   .fn = fn,
+				   .arg = arg,
+				   .next = l->sources };
 	ev.data.ptr = s;
 	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev)) {
 		err = -errno;
@@ -103,27 +108,30 @@ out_close:
 	return err;
 }
 
-int loop_add_fd(struct loop *l, struct loop_source **out, int fd, uint32_t events, loop_fn fn, void *arg)
+int loop_add_fd(struct loop *l, struct loop_source **out, int fd, uint32_t events,
+		loop_fn fn, void *arg)
 {
 	return add(l, out, KIND_FD, fd, events, fn, arg);
 }
 
 static struct timespec to_timespec(uint64_t ns)
 {
-	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) };
 }
 
 static int arm(int fd, uint64_t first_ns, uint64_t interval_ns)
 {
 	struct itimerspec when = { .it_interval = to_timespec(interval_ns) };
 
-	/* An it_value of 0 would disarm; who asks for "at once, and then every" means at once. */
+	/* An it_value of 0 would disarm; who asks for "at once, and then every" means at
+	 * once. */
 	when.it_value = to_timespec(first_ns || !interval_ns ? first_ns : 1);
 	return timerfd_settime(fd, 0, &when, NULL) ? -errno : 0;
 }
 
-int loop_add_timer(struct loop *l, struct loop_source **out, uint64_t first_ns, uint64_t interval_ns, loop_fn fn,
-		   void *arg)
+int loop_add_timer(struct loop *l, struct loop_source **out, uint64_t first_ns,
+		   uint64_t interval_ns, loop_fn fn, void *arg)
 {
 	int fd, err;
 
@@ -145,7 +153,8 @@ int loop_set_timer(struct loop_source *s, uint64_t first_ns, uint64_t interval_n
 	return arm(s->fd, first_ns, interval_ns);
 }
 
-int loop_add_signal(struct loop *l, struct loop_source **out, int signo, loop_fn fn, void *arg)
+int loop_add_signal(struct loop *l, struct loop_source **out, int signo, loop_fn fn,
+		    void *arg)
 {
 	sigset_t set;
 	int fd, err;
@@ -181,7 +190,8 @@ void loop_remove(struct loop_source *s)
 	s->loop->removed = s;
 }
 
-/* False: nothing there after all, e.g. the timer was set anew by a callback earlier in the batch. */
+/* False: nothing there after all, e.g. the timer was set anew by a callback earlier in
+ * the batch. */
 static bool fetch(struct loop_source *s, uint64_t *info)
 {
 	struct signalfd_siginfo si;

@@ -116,8 +116,8 @@ int answer_read(struct answer *out, const void *buf, size_t n)
 	const struct answer_bytes *env;
 
 	memset(out, 0, sizeof(*out));
-	if (n < sizeof(*h) || (uintptr_t)buf % 8 || h->magic != ANSWER_MAGIC || h->size != n ||
-	    h->error > 0)
+	if (n < sizeof(*h) || (uintptr_t)buf % 8 || h->magic != ANSWER_MAGIC ||
+	    h->size != n || h->error > 0)
 		return -EBADMSG;
 	out->head = h;
 	if (read_sections(out, (const uint8_t *)buf + sizeof(*h), n - sizeof(*h)) ||

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door's answers into the table.  A reading serves an image only when no exec and no exit of that
- * process lies before the reading's end; everything else is some other program's data.
+ * The door's answers into the table.  A reading serves an image only when no exec and no
+ * exit of that process lies before the reading's end; everything else is some other
+ * program's data.
  */
 #include "sidecar/process/table.h"
 
@@ -28,16 +29,18 @@ static enum mapping_kind kind_of(const struct answer *a, const struct answer_map
 	return k;
 }
 
-/* An event told of this mapping by build id and path only; now its file's identity is known. */
-static void identify_event_file(struct process_table *t, struct image_own *io, const struct answer_map *m,
-				const struct file_key *k)
+/* An event told of this mapping by build id and path only; now its file's identity is
+ * known. */
+static void identify_event_file(struct process_table *t, struct image_own *io,
+				const struct answer_map *m, const struct file_key *k)
 {
 	const struct mapping *old = image_find(&io->i, m->start);
 	struct file_key with_claim = *k;
 	struct file *known, *f;
 
-	if (!old || old->start != m->start || old->file_offset != m->offset || !old->file ||
-	    old->file->inode || old->kind != MAPPING_FILE || strlen(old->file->path) != k->path_len ||
+	if (!old || old->start != m->start || old->file_offset != m->offset ||
+	    !old->file || old->file->inode || old->kind != MAPPING_FILE ||
+	    strlen(old->file->path) != k->path_len ||
 	    memcmp(old->file->path, k->path, k->path_len))
 		return;
 	f = old->file;
@@ -49,8 +52,9 @@ static void identify_event_file(struct process_table *t, struct image_own *io, c
 		file_identify(t, f, &with_claim);
 }
 
-static struct file *file_of(struct process_table *t, struct image_own *io, const struct answer *a,
-			    const struct answer_map *m, enum mapping_kind kind)
+static struct file *file_of(struct process_table *t, struct image_own *io,
+			    const struct answer *a, const struct answer_map *m,
+			    enum mapping_kind kind)
 {
 	struct file_key k = {
 		.dev_major = m->dev_major, .dev_minor = m->dev_minor, .inode = m->inode,
@@ -71,7 +75,8 @@ static struct file *file_of(struct process_table *t, struct image_own *io, const
 	return file_obtain(t, &k);
 }
 
-static void take_maps(struct process_table *t, struct image_own *io, const struct answer *a)
+static void take_maps(struct process_table *t, struct image_own *io,
+		      const struct answer *a)
 {
 	struct mapping *maps;
 	size_t n = 0;
@@ -86,8 +91,11 @@ static void take_maps(struct process_table *t, struct image_own *io, const struc
 		const struct answer_map *m = &a->maps[i];
 		struct mapping *to = &maps[n];
 
-		*to = (struct mapping){ .start = m->start, .end = m->end, .file_offset = m->offset,
-					.kind = kind_of(a, m), .since_ns = a->head->begin_ns };
+		*to = (struct mapping){ .start = m->start,
+					.end = m->end,
+					.file_offset = m->offset,
+					.kind = kind_of(a, m),
+					.since_ns = a->head->begin_ns };
 		if (to->kind == MAPPING_ANON && io->i.perf_map_id) {
 			to->kind = MAPPING_JIT;
 			to->file = file_get(t, io->perf_file);
@@ -103,8 +111,10 @@ static void take_maps(struct process_table *t, struct image_own *io, const struc
 	free(maps);
 }
 
-/* The executable among the mapped files: by identity, and by path where stat shows another device. */
-static struct file *find_exe(struct image_own *io, const struct answer_file *id, const char *path)
+/* The executable among the mapped files: by identity, and by path where stat shows
+ * another device. */
+static struct file *find_exe(struct image_own *io, const struct answer_file *id,
+			     const char *path)
 {
 	for (uint32_t i = 0; i < io->i.n_maps; i++) {
 		struct file *f = io->i.maps[i].file;
@@ -118,7 +128,8 @@ static struct file *find_exe(struct image_own *io, const struct answer_file *id,
 	return NULL;
 }
 
-static void take_exe(struct process_table *t, struct image_own *io, const struct answer *a)
+static void take_exe(struct process_table *t, struct image_own *io,
+		     const struct answer *a)
 {
 	char *path = answer_text(a, TAG_EXE);
 	struct file *f = a->exe_id ? find_exe(io, a->exe_id, path) : NULL;
@@ -135,7 +146,8 @@ static void take_exe(struct process_table *t, struct image_own *io, const struct
 	free(path);
 }
 
-static void take_cgroup(struct process_table *t, struct image_own *io, const struct answer *a)
+static void take_cgroup(struct process_table *t, struct image_own *io,
+			const struct answer *a)
 {
 	const struct answer_bytes *b = &a->section[TAG_CGROUP];
 
@@ -147,7 +159,8 @@ static void take_cgroup(struct process_table *t, struct image_own *io, const str
 	io->cgroup_learned = false;
 }
 
-static void take_reading(struct process_table *t, struct image_own *io, const struct answer *a)
+static void take_reading(struct process_table *t, struct image_own *io,
+			 const struct answer *a)
 {
 	const struct answer_bytes *comm = &a->section[TAG_COMM];
 
@@ -165,7 +178,9 @@ static void take_reading(struct process_table *t, struct image_own *io, const st
 	take_maps(t, io, a);
 	take_exe(t, io, a);
 	io->labels_dirty = true;
-	image_set_state(t, io, a->head->flags & ANSWER_MAPS_DENIED ? IMAGE_UNREADABLE : IMAGE_READ);
+	image_set_state(t, io,
+			a->head->flags & ANSWER_MAPS_DENIED ? IMAGE_UNREADABLE
+							    : IMAGE_READ);
 	if (io->parent) {
 		image_unref(t, io->parent);
 		io->parent = NULL;
@@ -227,7 +242,8 @@ static void apply_reading(struct process_table *t, const struct answer *a)
 /* Opened by name: what is known of the file from elsewhere must fit. */
 static bool fits(const struct file *f, const struct answer_file *id)
 {
-	if (id->how == BY_MAP_FILES || id->how == BY_EXE || id->how == BY_MEMORY || !f->size)
+	if (id->how == BY_MAP_FILES || id->how == BY_EXE || id->how == BY_MEMORY ||
+	    !f->size)
 		return true;
 	return f->size == id->size && f->mtime_ns == id->mtime_ns;
 }
@@ -255,8 +271,8 @@ static void apply_file(struct process_table *t, const struct answer *a, int fd)
 		return;
 	}
 	/* Known by no identity, the range of an image that has ended proves nothing. */
-	stale = !f->inode && io && io->ended_ns && a->head->end_ns >= io->ended_ns && id &&
-		id->how == BY_MAP_FILES;
+	stale = !f->inode && io && io->ended_ns && a->head->end_ns >= io->ended_ns &&
+		id && id->how == BY_MAP_FILES;
 	if (a->head->error || !id || stale || !fits(f, id)) {
 		if (fd >= 0)
 			close(fd);

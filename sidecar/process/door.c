@@ -22,7 +22,8 @@
 #define STACK_BYTES	(256u << 10)
 #define SCRATCH_KEEP	(128u << 10)		/* an answer larger than this gives its pages back */
 
-/* First resolutions: a tenth of a CPU, and a head start for all that runs when we begin. */
+/* First resolutions: a tenth of a CPU, and a head start for all that runs when we begin.
+ */
 #define BUDGET_SHARE	10
 #define BUDGET_BURST_NS	400000000ll
 
@@ -73,7 +74,8 @@ struct door {
 	struct door_allowed allowed;
 };
 
-static const char *const always_allowed[] = { "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES" };
+static const char *const always_allowed[] = { "OTEL_SERVICE_NAME",
+					      "OTEL_RESOURCE_ATTRIBUTES" };
 
 static void door_free(struct door *d)
 {
@@ -170,7 +172,8 @@ static bool is_blocked(const struct door *d, const struct door_request *r)
 	return false;
 }
 
-static size_t answer_request(struct door_scratch *s, const struct door_allowed *a, int *fd)
+static size_t answer_request(struct door_scratch *s, const struct door_allowed *a,
+			     int *fd)
 {
 	const struct door_request *r = &s->request;
 	struct answer_writer w;
@@ -289,7 +292,8 @@ static int start_threads(struct door *d)
 	pthread_sigmask(SIG_SETMASK, &all, &old);	/* signals are the loop's */
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < DOOR_THREADS && !err; i++) {
-		err = pthread_create(&d->slots[i].thread, &attr, thread_main, &d->slots[i]);
+		err = pthread_create(&d->slots[i].thread, &attr, thread_main,
+				     &d->slots[i]);
 		if (!err)
 			d->refs++;
 	}
@@ -354,8 +358,8 @@ void door_destroy(struct door *d)
 	door_unref_unlock(d);
 }
 
-int door_allow(struct door *d, const char *const *env_names, uint32_t n, bool command_line,
-	       bool working_directory)
+int door_allow(struct door *d, const char *const *env_names, uint32_t n,
+	       bool command_line, bool working_directory)
 {
 	uint32_t always = sizeof(always_allowed) / sizeof(always_allowed[0]);
 	char **names = calloc(always + n, sizeof(*names));
@@ -408,7 +412,8 @@ static bool budget_left(struct door *d)
 
 int door_ask(struct door *d, const struct door_request *r)
 {
-	size_t bytes = offsetof(struct door_request, path) + strnlen(r->path, sizeof(r->path) - 1) + 1;
+	size_t bytes = offsetof(struct door_request, path) +
+		       strnlen(r->path, sizeof(r->path) - 1) + 1;
 	struct job *job = malloc(offsetof(struct job, request) + bytes);
 	int err = 0;
 
@@ -435,7 +440,8 @@ int door_ask(struct door *d, const struct door_request *r)
 	return err;
 }
 
-/* The counter goes back to zero before the queue is looked at, so that no wake-up is lost. */
+/* The counter goes back to zero before the queue is looked at, so that no wake-up is
+ * lost. */
 static void clear_event(struct door *d)
 {
 	uint64_t count;
@@ -474,7 +480,8 @@ int door_take(struct door *d, void *buf, size_t cap, size_t *n, int *fd)
 	return 1;
 }
 
-/* How long a thread of ours has stood ready and was given no CPU, in its life; 0 when nobody tells. */
+/* How long a thread of ours has stood ready and was given no CPU, in its life; 0 when
+ * nobody tells. */
 static uint64_t run_delay(int tid)
 {
 	char name[64], text[128];
@@ -490,8 +497,8 @@ static uint64_t run_delay(int tid)
 }
 
 /*
- * Late because the target blocks it, not because the machine is so busy that it got no turn: then it is
- * given as much time again.
+ * Late because the target blocks it, not because the machine is so busy that it got no
+ * turn: then it is given as much time again.
  */
 static bool hangs(struct slot *s, uint64_t monotonic_ns)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the files behind mappings.  Names are only hints: what is opened must be the very file that is
- * mapped, a regular one, and opening it must not block (a container may put a FIFO under the name).
+ * Opens the files behind mappings.  Names are only hints: what is opened must be the very
+ * file that is mapped, a regular one, and opening it must not block (a container may put
+ * a FIFO under the name).
  */
 #include "sidecar/process/target.h"
 
@@ -40,11 +41,13 @@ static bool device_is_vague(int fd)
 {
 	struct statfs fs;
 
-	return !fstatfs(fd, &fs) && (fs.f_type == (__typeof__(fs.f_type))BTRFS_SUPER_MAGIC ||
-				     fs.f_type == (__typeof__(fs.f_type))OVERLAYFS_SUPER_MAGIC);
+	return !fstatfs(fd, &fs) &&
+	       (fs.f_type == (__typeof__(fs.f_type))BTRFS_SUPER_MAGIC ||
+		fs.f_type == (__typeof__(fs.f_type))OVERLAYFS_SUPER_MAGIC);
 }
 
-static bool is_wanted(const struct door_request *r, int fd, const struct stat *st, enum answer_how how)
+static bool is_wanted(const struct door_request *r, int fd, const struct stat *st,
+		      enum answer_how how)
 {
 	if (!r->inode)		/* known by build id only: the worker compares that */
 		return how != BY_OWN_PATH || (st->st_uid == 0 && r->build_id[0]);
@@ -56,7 +59,8 @@ static bool is_wanted(const struct door_request *r, int fd, const struct stat *s
 }
 
 /* Takes over path_fd. */
-static int accept_file(const struct door_request *r, int path_fd, enum answer_how how, struct opened *o)
+static int accept_file(const struct door_request *r, int path_fd, enum answer_how how,
+		       struct opened *o)
 {
 	int err;
 
@@ -80,7 +84,8 @@ static int by_map_files(struct target *t, const struct door_request *r, struct o
 	char name[64];
 	int fd;
 
-	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, r->map_start, r->map_end);
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, r->map_start,
+		 r->map_end);
 	fd = openat(t->dir, name, O_PATH | O_CLOEXEC);
 	return accept_file(r, fd < 0 ? -errno : fd, BY_MAP_FILES, o);
 }
@@ -95,7 +100,8 @@ static int by_exe(struct target *t, const struct door_request *r, struct opened 
 	return accept_file(r, fd < 0 ? -errno : fd, BY_EXE, o);
 }
 
-static int by_target_path(struct target *t, const struct door_request *r, struct opened *o)
+static int by_target_path(struct target *t, const struct door_request *r,
+			  struct opened *o)
 {
 	int root = target_root(t);
 
@@ -124,15 +130,21 @@ static int find_file(struct target *t, const struct door_request *r, struct open
 static void put_opened(struct answer_writer *w, const struct opened *o)
 {
 	struct answer_file f = {
-		.inode = o->st.st_ino, .size = o->st.st_size, .mtime_ns = mtime_ns(&o->st),
-		.dev_major = major(o->st.st_dev), .dev_minor = minor(o->st.st_dev),
-		.uid = o->st.st_uid, .nlink = o->st.st_nlink, .how = o->how,
+		.inode = o->st.st_ino,
+		.size = o->st.st_size,
+		.mtime_ns = mtime_ns(&o->st),
+		.dev_major = major(o->st.st_dev),
+		.dev_minor = minor(o->st.st_dev),
+		.uid = o->st.st_uid,
+		.nlink = o->st.st_nlink,
+		.how = o->how,
 	};
 
 	answer_put(w, TAG_FILE_ID, &f, sizeof(f));
 }
 
-int door_open_file(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd)
+int door_open_file(struct door_scratch *s, struct answer_writer *w,
+		   const struct door_request *r, int *fd)
 {
 	struct answer_head *h = (struct answer_head *)w->buf;
 	struct opened o = { .fd = -1 };
@@ -146,7 +158,8 @@ int door_open_file(struct door_scratch *s, struct answer_writer *w, const struct
 	} else {
 		h->begin_ns = t.begin_ns;
 		err = find_file(&t, r, &o);
-		/* After an exec the range may belong to another file: only a checked identity stands. */
+		/* After an exec the range may belong to another file: only a checked
+		 * identity stands. */
 		if (!err && target_check(&t) && !r->inode)
 			err = -ESRCH;
 		target_close(&t);
@@ -161,10 +174,12 @@ int door_open_file(struct door_scratch *s, struct answer_writer *w, const struct
 	return 0;
 }
 
-/* --- separate debug files: whatever is found, the worker compares build id or checksum --- */
+/* --- separate debug files: whatever is found, the worker compares build id or checksum
+ * --- */
 
-static int try_debug(int root, const char *dir, const char *sub, const char *name, struct door_scratch *s,
-		     const struct door_request *r, struct opened *o)
+static int try_debug(int root, const char *dir, const char *sub, const char *name,
+		     struct door_scratch *s, const struct door_request *r,
+		     struct opened *o)
 {
 	int n = snprintf(s->path, sizeof(s->path), "%s%s%s", dir, sub, name), fd, err;
 
@@ -187,7 +202,8 @@ static int try_debug(int root, const char *dir, const char *sub, const char *nam
 	return 0;
 }
 
-static int debug_below(int root, struct door_scratch *s, const struct door_request *r, struct opened *o)
+static int debug_below(int root, struct door_scratch *s, const struct door_request *r,
+		       struct opened *o)
 {
 	const char *slash = strrchr(r->path, '/');
 	char *dir = s->line;
@@ -210,7 +226,8 @@ static int debug_below(int root, struct door_scratch *s, const struct door_reque
 	return try_debug(root, dir, "/", r->link, s, r, o);
 }
 
-int door_open_debug(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd)
+int door_open_debug(struct door_scratch *s, struct answer_writer *w,
+		    const struct door_request *r, int *fd)
 {
 	struct answer_head *h = (struct answer_head *)w->buf;
 	struct opened o = { .fd = -1 };
@@ -237,8 +254,10 @@ int door_open_debug(struct door_scratch *s, struct answer_writer *w, const struc
 
 /* --- perf-PID.map --- */
 
-/* Written by the process itself (or by root for it), in its life: not left behind by a namesake. */
-static bool map_belongs(const struct proc_status *ps, const struct stat *st, uint64_t start_ns)
+/* Written by the process itself (or by root for it), in its life: not left behind by a
+ * namesake. */
+static bool map_belongs(const struct proc_status *ps, const struct stat *st,
+			uint64_t start_ns)
 {
 	int64_t age = (int64_t)(clock_boot_now() - start_ns);
 	bool owner = st->st_uid == 0;
@@ -248,8 +267,8 @@ static bool map_belongs(const struct proc_status *ps, const struct stat *st, uin
 	return owner && mtime_ns(st) >= clock_real_now() - age - MTIME_SLACK_NS;
 }
 
-static int find_perf_map(struct target *t, struct door_scratch *s, const struct door_request *r,
-			 struct opened *o)
+static int find_perf_map(struct target *t, struct door_scratch *s,
+			 const struct door_request *r, struct opened *o)
 {
 	struct proc_status ps;
 	char name[64];
@@ -277,8 +296,8 @@ static int find_perf_map(struct target *t, struct door_scratch *s, const struct 
 	return 0;
 }
 
-int door_open_perf_map(struct door_scratch *s, struct answer_writer *w, const struct door_request *r,
-		       int *fd)
+int door_open_perf_map(struct door_scratch *s, struct answer_writer *w,
+		       const struct door_request *r, int *fd)
 {
 	struct answer_head *h = (struct answer_head *)w->buf;
 	struct opened o = { .fd = -1 };
@@ -313,23 +332,28 @@ static int own_vdso_line(void *arg, const struct maps_line *l)
 	return 1;
 }
 
-/* Copies our own image when it has the size that is asked for: it is the kernel's, never tampered with. */
+/* Copies our own image when it has the size that is asked for: it is the kernel's, never
+ * tampered with. */
 static int own_vdso(struct door_scratch *s, size_t n)
 {
 	struct maps_line found = { 0 };
-	struct maps_stream stream = { .fn = own_vdso_line, .arg = &found, .buf = s->line };
+	struct maps_stream stream = { .fn = own_vdso_line,
+				      .arg = &found,
+				      .buf = s->line };
 	int got = read_whole(AT_FDCWD, "/proc/self/maps", s->env, sizeof(s->env));
 
 	if (got <= 0)
 		return -ENOENT;
 	maps_stream_feed(&stream, s->env, got);
-	if (found.end - found.start != n || found.start != getauxval(AT_SYSINFO_EHDR) || n > VDSO_MAX)
+	if (found.end - found.start != n || found.start != getauxval(AT_SYSINFO_EHDR) ||
+	    n > VDSO_MAX)
 		return -ENOENT;
 	memcpy(s->text, (const void *)(uintptr_t)found.start, n);
 	return 0;
 }
 
-static int target_vdso(struct door_scratch *s, struct answer_head *h, const struct door_request *r)
+static int target_vdso(struct door_scratch *s, struct answer_head *h,
+		       const struct door_request *r)
 {
 	uint64_t n = r->map_end - r->map_start;
 	struct target t;
@@ -358,7 +382,8 @@ static int sealed_memory(const char *name, const void *data, size_t n)
 		return -errno;
 	if (write(fd, data, n) != (ssize_t)n)
 		err = -EIO;
-	else if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	else if (fcntl(fd, F_ADD_SEALS,
+		       F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		err = -errno;
 	if (err) {
 		close(fd);
@@ -367,7 +392,8 @@ static int sealed_memory(const char *name, const void *data, size_t n)
 	return fd;
 }
 
-int door_open_vdso(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd)
+int door_open_vdso(struct door_scratch *s, struct answer_writer *w,
+		   const struct door_request *r, int *fd)
 {
 	struct answer_head *h = (struct answer_head *)w->buf;
 	uint64_t n = r->map_end - r->map_start;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what /proc/PID tells: names, executable, cgroup, chosen environment variables, mappings. */
+/* Reads what /proc/PID tells: names, executable, cgroup, chosen environment variables,
+ * mappings. */
 #include "sidecar/process/target.h"
 
 #include <errno.h>
@@ -43,8 +44,8 @@ static void read_exe(struct target *t, struct door_scratch *s, struct answer_wri
 		return;
 	fill_file(&id, &st, BY_EXE);
 	answer_put(w, TAG_EXE_ID, &id, sizeof(id));
-	/* A path beyond a page is refused here (ENAMETOOLONG); maps shows it whole, and the table finds
-	 * it there by the identity above. */
+	/* A path beyond a page is refused here (ENAMETOOLONG); maps shows it whole, and
+	 * the table finds it there by the identity above. */
 	n = readlinkat(t->base, "exe", s->path, sizeof(s->path));
 	if (n > 0 && (size_t)n < sizeof(s->path))
 		answer_put(w, TAG_EXE, s->path, true_path(t, s->path, n, &st));
@@ -64,8 +65,9 @@ static void read_cgroup(struct target *t, struct door_scratch *s, struct answer_
 		answer_put(w, TAG_POD, pod.buf, pod.n);
 }
 
-static void read_environ(struct target *t, struct door_scratch *s, struct answer_writer *w,
-			 struct answer_head *h, const struct door_allowed *a)
+static void read_environ(struct target *t, struct door_scratch *s,
+			 struct answer_writer *w, struct answer_head *h,
+			 const struct door_allowed *a)
 {
 	struct env_filter f = { (const char *const *)a->names, a->n_names };
 	int n = read_whole(t->base, "environ", s->env, sizeof(s->env)), kept;
@@ -79,11 +81,13 @@ static void read_environ(struct target *t, struct door_scratch *s, struct answer
 	kept = environ_filter(s->env, n, &f, s->env_kept, sizeof(s->env_kept));
 	if (kept > 0)
 		answer_put(w, TAG_ENV, s->env_kept, kept);
-	/* The rest of the environment is nobody's business: it does not stay in our memory. */
+	/* The rest of the environment is nobody's business: it does not stay in our
+	 * memory. */
 	explicit_bzero(s->env, n);
 }
 
-static void read_command_line(struct target *t, struct door_scratch *s, struct answer_writer *w)
+static void read_command_line(struct target *t, struct door_scratch *s,
+			      struct answer_writer *w)
 {
 	int n = read_whole(t->base, "cmdline", s->text, READ_CMDLINE_MAX);
 
@@ -97,7 +101,8 @@ static void read_command_line(struct target *t, struct door_scratch *s, struct a
 		answer_put(w, TAG_CMDLINE, s->text, n);
 }
 
-static void read_working_directory(struct target *t, struct door_scratch *s, struct answer_writer *w)
+static void read_working_directory(struct target *t, struct door_scratch *s,
+				   struct answer_writer *w)
 {
 	ssize_t n = readlinkat(t->base, "cwd", s->path, sizeof(s->path));
 
@@ -114,8 +119,10 @@ struct maps_reading {
 	bool			 cut;
 };
 
-/* Fills size, mtime and the true path of a mapped file; 0 stays where it cannot be seen. */
-static size_t inspect_mapped(struct maps_reading *r, struct answer_map *m, char *path, size_t n)
+/* Fills size, mtime and the true path of a mapped file; 0 stays where it cannot be seen.
+ */
+static size_t inspect_mapped(struct maps_reading *r, struct answer_map *m, char *path,
+			     size_t n)
 {
 	bool escaped = memmem(path, n, "\\012", 4) != NULL;
 	char name[64];
@@ -123,7 +130,8 @@ static size_t inspect_mapped(struct maps_reading *r, struct answer_map *m, char 
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
 	if (stat_quick(r->t->dir, name, 0, &st)) {
-		st = (struct stat){ .st_ino = m->inode, .st_dev = makedev(m->dev_major, m->dev_minor) };
+		st = (struct stat){ .st_ino = m->inode,
+				    .st_dev = makedev(m->dev_major, m->dev_minor) };
 		return true_path(r->t, path, escaped ? maps_unescape(path, n) : n, &st);
 	}
 	m->size = st.st_size;
@@ -140,11 +148,13 @@ static size_t inspect_mapped(struct maps_reading *r, struct answer_map *m, char 
 	return true_path(r->t, path, n, &st);
 }
 
-static void add_path(struct maps_reading *r, struct answer_map *m, const char *path, size_t n)
+static void add_path(struct maps_reading *r, struct answer_map *m, const char *path,
+		     size_t n)
 {
 	const struct answer_map *last = r->n ? &r->s->maps[r->n - 1] : NULL;
 
-	if (last && last->path_len == n && !memcmp(r->s->strings + last->path_off, path, n)) {
+	if (last && last->path_len == n &&
+	    !memcmp(r->s->strings + last->path_off, path, n)) {
 		m->path_off = last->path_off;
 		m->path_len = n;
 		return;
@@ -161,7 +171,8 @@ static void add_path(struct maps_reading *r, struct answer_map *m, const char *p
 
 static bool same_file(const struct answer_map *a, const struct answer_map *b)
 {
-	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+	return a->inode == b->inode && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor;
 }
 
 static int on_mapping(void *arg, const struct maps_line *l)
@@ -204,7 +215,8 @@ static void read_map_lines(struct maps_reading *r, int fd, struct maps_stream *s
 			continue;
 		if (got <= 0 || maps_stream_feed(stream, r->s->text, got))
 			break;
-		if (stream->lines > READ_LINES_MAX || thread_cpu_ns() > r->t->cpu_limit_ns) {
+		if (stream->lines > READ_LINES_MAX ||
+		    thread_cpu_ns() > r->t->cpu_limit_ns) {
 			r->cut = true;
 			break;
 		}
@@ -272,8 +284,8 @@ static void read_all(struct target *t, struct door_scratch *s, struct answer_wri
 		door_read_maps(t, s, w);
 }
 
-int door_read_process(struct door_scratch *s, struct answer_writer *w, const struct door_request *r,
-		      const struct door_allowed *a)
+int door_read_process(struct door_scratch *s, struct answer_writer *w,
+		      const struct door_request *r, const struct door_allowed *a)
 {
 	struct answer_head *h = (struct answer_head *)w->buf;
 	struct target t;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* The image that exec_id names, made when it is new.  NULL: out of memory. */
-static struct image_own *image_for(struct process_table *t, struct process *p, uint64_t exec_id,
-				   uint64_t boot_ns)
+static struct image_own *image_for(struct process_table *t, struct process *p,
+				   uint64_t exec_id, uint64_t boot_ns)
 {
 	if (p->current && p->current->i.exec_id == exec_id)
 		return p->current;
@@ -36,7 +36,8 @@ static struct image_own *image_for(struct process_table *t, struct process *p, u
 	return p->current;
 }
 
-static void note_cgroup(struct process_table *t, struct image_own *io, uint64_t cgroup_id, uint64_t boot_ns)
+static void note_cgroup(struct process_table *t, struct image_own *io, uint64_t cgroup_id,
+			uint64_t boot_ns)
 {
 	bool changed = cgroup_id && io->cgroup_id && cgroup_id != io->cgroup_id;
 
@@ -45,7 +46,8 @@ static void note_cgroup(struct process_table *t, struct image_own *io, uint64_t 
 		io->cgroup_learned = false;
 		io->labels_dirty = true;
 	}
-	/* The id was the same before and after the reading: the path read is the path of that id. */
+	/* The id was the same before and after the reading: the path read is the path of
+	 * that id. */
 	if (!io->cgroup_learned && cgroup_id && cgroup_id == io->cgroup_read_id &&
 	    io->cgroup_read_ns && boot_ns > io->cgroup_read_ns) {
 		cgroup_learn(t, io);
@@ -55,7 +57,8 @@ static void note_cgroup(struct process_table *t, struct image_own *io, uint64_t 
 		want_cgroup(t, io);
 }
 
-/* Without a v2 hierarchy that changes nothing tells of a move, so the file is read again thrice. */
+/* Without a v2 hierarchy that changes nothing tells of a move, so the file is read again
+ * thrice. */
 static void timed_cgroup(struct process_table *t, struct image_own *io, uint64_t boot_ns)
 {
 	static const uint64_t after_s[] = { 1, 5, 30 };
@@ -92,8 +95,10 @@ static void note_sample(struct process_table *t, struct process *p, struct image
 
 struct image *process_on_sample(struct process_table *t, const struct ev_sample *s)
 {
-	struct process *p = process_enter(t, s->head.tgid, s->head.start_ns, s->head.boot_ns);
-	struct image_own *io = p ? image_for(t, p, s->head.exec_id, s->head.boot_ns) : NULL;
+	struct process *p =
+		process_enter(t, s->head.tgid, s->head.start_ns, s->head.boot_ns);
+	struct image_own *io = p ? image_for(t, p, s->head.exec_id, s->head.boot_ns)
+				 : NULL;
 
 	if (!io) {
 		image_ref(t->nobody);
@@ -107,7 +112,9 @@ struct image *process_on_sample(struct process_table *t, const struct ev_sample 
 /* The parent's image that was forked from. */
 static struct image_own *forked_from(struct process_table *t, const struct ev_fork *e)
 {
-	struct process *p = e->parent_tgid ? process_lookup(t, e->parent_tgid, e->parent_start_ns) : NULL;
+	struct process *p =
+		e->parent_tgid ? process_lookup(t, e->parent_tgid, e->parent_start_ns)
+			       : NULL;
 
 	if (!p)
 		return NULL;
@@ -163,7 +170,8 @@ static void hex(const uint8_t *bytes, uint32_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	/* Not by printf: an exec maps a dozen files, and this was a quarter of the sidecar's time then. */
+	/* Not by printf: an exec maps a dozen files, and this was a quarter of the
+	 * sidecar's time then. */
 	for (uint32_t i = 0; i < n; i++) {
 		*out++ = digits[bytes[i] >> 4];
 		*out++ = digits[bytes[i] & 15];
@@ -171,8 +179,8 @@ static void hex(const uint8_t *bytes, uint32_t n, char *out)
 	*out = 0;
 }
 
-static struct file *mapped_file(struct process_table *t, const struct ev_mmap *e, enum mapping_kind kind,
-				size_t path_len)
+static struct file *mapped_file(struct process_table *t, const struct ev_mmap *e,
+				enum mapping_kind kind, size_t path_len)
 {
 	char build_id[2 * EV_BUILD_ID_MAX + 1];
 	struct file_key k = { .path = e->path, .path_len = path_len, .kind = kind };
@@ -196,15 +204,19 @@ void process_on_mmap(struct process_table *t, const struct ev_mmap *e)
 {
 	struct process *p = process_at(t, e->head.tgid, e->head.boot_ns);
 	struct image_own *io = p ? (p->next ? p->next : p->current) : NULL;
-	struct mapping m = { .start = e->addr, .end = e->addr + e->len, .file_offset = e->pgoff,
+	struct mapping m = { .start = e->addr,
+			     .end = e->addr + e->len,
+			     .file_offset = e->pgoff,
 			     .since_ns = e->head.boot_ns };
 	size_t n = e->path_len;
 
-	/* Older than the reading of these very mappings: it is in there, or gone again. */
+	/* Older than the reading of these very mappings: it is in there, or gone again.
+	 */
 	if (!io || m.end <= m.start || e->head.boot_ns < io->maps_read_ns)
 		return;
 	m.kind = mapping_kind_of(e->path, n, e->inode || e->build_id_len);
-	/* A memory file with a build id is ELF, and what an exec maps first is the executable. */
+	/* A memory file with a build id is ELF, and what an exec maps first is the
+	 * executable. */
 	if (m.kind == MAPPING_ANON &&
 	    (e->build_id_len || (p->next && !io->first_file && e->inode)))
 		m.kind = MAPPING_FILE;
@@ -225,11 +237,16 @@ void process_on_mmap(struct process_table *t, const struct ev_mmap *e)
 
 /* --- exec and exit --- */
 
-/* The first file that was mapped is the executable; now its device and inode are known as well. */
-static void identify_exe(struct process_table *t, struct image_own *io, const struct ev_exec *e)
+/* The first file that was mapped is the executable; now its device and inode are known as
+ * well. */
+static void identify_exe(struct process_table *t, struct image_own *io,
+			 const struct ev_exec *e)
 {
-	struct file_key k = { .dev_major = e->dev_major, .dev_minor = e->dev_minor, .inode = e->inode,
-			      .kind = MAPPING_FILE, .build_id = io->first_file->expect_build_id };
+	struct file_key k = { .dev_major = e->dev_major,
+			      .dev_minor = e->dev_minor,
+			      .inode = e->inode,
+			      .kind = MAPPING_FILE,
+			      .build_id = io->first_file->expect_build_id };
 	struct file *known;
 
 	if (io->first_file->inode || !e->inode)
@@ -245,18 +262,21 @@ static void identify_exe(struct process_table *t, struct image_own *io, const st
 	}
 }
 
-/* A name that ends like the kernel's mark, as it was given to execve: then it is no mark. */
+/* A name that ends like the kernel's mark, as it was given to execve: then it is no mark.
+ */
 static bool name_has_mark(const struct ev_exec *e, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *base = slash ? slash + 1 : path;
 	size_t n = strlen(base), mark = strlen(DELETED_MARK);
 
-	return path_has_deleted_mark(e->filename, e->filename_len) && e->filename_len >= n + mark &&
+	return path_has_deleted_mark(e->filename, e->filename_len) &&
+	       e->filename_len >= n + mark &&
 	       !memcmp(e->filename + e->filename_len - n - mark, base, n);
 }
 
-static void exe_of_exec(struct process_table *t, struct image_own *io, const struct ev_exec *e)
+static void exe_of_exec(struct process_table *t, struct image_own *io,
+			const struct ev_exec *e)
 {
 	io->exe_major = e->dev_major;
 	io->exe_minor = e->dev_minor;
@@ -265,21 +285,25 @@ static void exe_of_exec(struct process_table *t, struct image_own *io, const str
 		identify_exe(t, io, e);
 		if (name_has_mark(e, io->first_file->path)) {
 			char path[EV_PATH_MAX + sizeof(DELETED_MARK)];
-			int n = snprintf(path, sizeof(path), "%s%s", io->first_file->path, DELETED_MARK);
+			int n = snprintf(path, sizeof(path), "%s%s", io->first_file->path,
+					 DELETED_MARK);
 
 			file_rename(t, io->first_file, path, n);
 		}
 		file_put(t, io->i.exe);
 		io->i.exe = file_get(t, io->first_file);
-		image_set_exe(io, text_make(io->first_file->path, strlen(io->first_file->path)));
-	} else if (e->filename_len && e->filename[0] == '/' && !(e->head.flags & EV_F_MISC_CUT)) {
+		image_set_exe(io, text_make(io->first_file->path,
+					    strlen(io->first_file->path)));
+	} else if (e->filename_len && e->filename[0] == '/' &&
+		   !(e->head.flags & EV_F_MISC_CUT)) {
 		image_set_exe(io, text_make(e->filename, e->filename_len));
 	}
 }
 
 struct image *process_on_exec(struct process_table *t, const struct ev_exec *e)
 {
-	struct process *p = process_enter(t, e->head.tgid, e->head.start_ns, e->head.boot_ns);
+	struct process *p =
+		process_enter(t, e->head.tgid, e->head.start_ns, e->head.boot_ns);
 	struct image_own *io;
 
 	if (!p)
@@ -290,7 +314,8 @@ struct image *process_on_exec(struct process_table *t, const struct ev_exec *e)
 	}
 	io = p->current;
 	if (!io || io->i.exec_id != e->head.exec_id) {
-		io = p->next ? p->next : image_new(t, p, e->head.exec_id, e->head.boot_ns);
+		io = p->next ? p->next
+			     : image_new(t, p, e->head.exec_id, e->head.boot_ns);
 		p->next = NULL;
 		if (!io)
 			return &t->nobody->i;
@@ -333,8 +358,10 @@ void process_peek(struct process_table *t, const struct ev_head *e)
 
 	if (e->type != EV_EXEC && e->type != EV_EXIT && e->type != EV_COMM_EXEC)
 		return;
-	p = e->start_ns ? process_lookup(t, e->tgid, e->start_ns) : process_at(t, e->tgid, e->boot_ns);
-	/* Its first event may be in the same batch, before this one: what is learnt now must not be lost. */
+	p = e->start_ns ? process_lookup(t, e->tgid, e->start_ns)
+			: process_at(t, e->tgid, e->boot_ns);
+	/* Its first event may be in the same batch, before this one: what is learnt now
+	 * must not be lost. */
 	if (!p && e->start_ns && e->type != EV_EXIT)
 		p = process_enter(t, e->tgid, e->start_ns, e->start_ns);
 	if (!p)

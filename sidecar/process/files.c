@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files behind mappings, shared by all processes.  An inode number alone is nobody's identity: two file
- * systems share numbers, and a deleted file's number is soon given to another.  So what is known of
- * both sides (size and mtime, generation, build id) must not contradict.
+ * Files behind mappings, shared by all processes.  An inode number alone is nobody's
+ * identity: two file systems share numbers, and a deleted file's number is soon given to
+ * another.  So what is known of both sides (size and mtime, generation, build id) must
+ * not contradict.
  */
 #include "sidecar/process/table.h"
 
@@ -13,7 +14,8 @@
 
 static uint32_t identity_hash(uint32_t major, uint32_t minor, uint64_t inode)
 {
-	uint64_t h = (inode ^ ((uint64_t)major << 40) ^ ((uint64_t)minor << 20)) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = (inode ^ ((uint64_t)major << 40) ^ ((uint64_t)minor << 20)) *
+		     0x9e3779b97f4a7c15ull;
 
 	return (h >> 40) % FILE_BUCKETS;
 }
@@ -62,7 +64,8 @@ static bool contradicts(const struct file_own *fo, const struct file_key *k)
 		return true;
 	if (k->build_id && f->expect_build_id && strcmp(k->build_id, f->expect_build_id))
 		return true;
-	return k->build_id && f->build_id && f->build_id_kind == BUILD_ID_GNU && strcmp(k->build_id, f->build_id);
+	return k->build_id && f->build_id && f->build_id_kind == BUILD_ID_GNU &&
+	       strcmp(k->build_id, f->build_id);
 }
 
 static struct file *find_by_identity(struct process_table *t, const struct file_key *k)
@@ -72,15 +75,16 @@ static struct file *find_by_identity(struct process_table *t, const struct file_
 
 	for (; fo; fo = fo->identity_next) {
 		if (fo->f.inode == k->inode && fo->f.dev_major == k->dev_major &&
-		    fo->f.dev_minor == k->dev_minor && !fo->private_to_image && !contradicts(fo, k))
+		    fo->f.dev_minor == k->dev_minor && !fo->private_to_image &&
+		    !contradicts(fo, k))
 			return &fo->f;
 	}
 	return NULL;
 }
 
 /*
- * By build id and path, from a side-band event.  A build id is a claim that anybody can make, so a file
- * of which more is known is shared only when root owns it.
+ * By build id and path, from a side-band event.  A build id is a claim that anybody can
+ * make, so a file of which more is known is shared only when root owns it.
  */
 static struct file *find_by_claim(struct process_table *t, const struct file_key *k)
 {
@@ -95,7 +99,8 @@ static struct file *find_by_claim(struct process_table *t, const struct file_key
 			return &fo->f;
 		if (k->build_id && f->expect_build_id && !f->inode)
 			return &fo->f;
-		if (k->build_id && f->inode && fo->owner_root && (f->expect_build_id || f->build_id))
+		if (k->build_id && f->inode && fo->owner_root &&
+		    (f->expect_build_id || f->build_id))
 			return &fo->f;
 	}
 	return NULL;
@@ -292,9 +297,11 @@ void file_rename(struct process_table *t, struct file *f, const char *path, size
 	link_path(t, fo);
 }
 
-bool process_file_confirm(struct process_table *t, struct file *f, const char *gnu_build_id)
+bool process_file_confirm(struct process_table *t, struct file *f,
+			  const char *gnu_build_id)
 {
-	if (!f->expect_build_id || (gnu_build_id && !strcmp(gnu_build_id, f->expect_build_id)))
+	if (!f->expect_build_id ||
+	    (gnu_build_id && !strcmp(gnu_build_id, f->expect_build_id)))
 		return true;
 	f->state = FILE_FAILED;
 	file_own(f)->retry_ns = t->now_ns + NS_PER_S;

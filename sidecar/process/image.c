@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images: made by events, filled by readings, inherited by forks, never carried over an exec. */
+/* Images: made by events, filled by readings, inherited by forks, never carried over an
+ * exec. */
 #include "sidecar/process/table.h"
 
 #include <assert.h>
@@ -55,8 +56,8 @@ struct image_own *image_by_serial(struct process_table *t, uint64_t serial)
 	return io;
 }
 
-struct image_own *image_new(struct process_table *t, const struct process *p, uint64_t exec_id,
-			    uint64_t began_ns)
+struct image_own *image_new(struct process_table *t, const struct process *p,
+			    uint64_t exec_id, uint64_t began_ns)
 {
 	struct image_own *io = calloc(1, sizeof(*io));
 
@@ -90,7 +91,8 @@ void image_find_end(const struct process *p, struct image_own *io)
 	io->ended_ns = p->peek_exit_ns;
 	if (p->peek_comm_ns > io->began_ns)
 		image_ended(io, p->peek_comm_ns);
-	/* The exec that makes an image does not end it, though its event comes after the first samples. */
+	/* The exec that makes an image does not end it, though its event comes after the
+	 * first samples. */
 	if (p->peek_exec_ns > io->began_ns && p->peek_exec_id > io->i.exec_id)
 		image_ended(io, p->peek_exec_ns);
 }
@@ -211,8 +213,9 @@ void image_inherit(struct process_table *t, struct image_own *to, struct image_o
 		image_set_state(t, to, IMAGE_READ);
 }
 
-struct image_own *image_fork(struct process_table *t, const struct process *child, struct image_own *parent,
-			     uint64_t exec_id, uint64_t began_ns)
+struct image_own *image_fork(struct process_table *t, const struct process *child,
+			     struct image_own *parent, uint64_t exec_id,
+			     uint64_t began_ns)
 {
 	struct image_own *io = image_new(t, child, exec_id, began_ns), *source = parent;
 
@@ -222,7 +225,8 @@ struct image_own *image_fork(struct process_table *t, const struct process *chil
 	io->cgroup_id = parent->cgroup_id;
 	if (parent->i.state != IMAGE_EVENTS)
 		return io;
-	/* Its reading may still come, and then serves the child as well; chains stay one step long. */
+	/* Its reading may still come, and then serves the child as well; chains stay one
+	 * step long. */
 	if (parent->parent)
 		source = parent->parent;
 	image_ref(source);
@@ -248,7 +252,8 @@ static void set_container(struct image_own *io, const struct cgroup_identity *id
 /* The line of the v2 hierarchy alone names the container. */
 static bool v2_names(const char *text, size_t n, const char *container)
 {
-	const char *line = n > 3 && !memcmp(text, "0::", 3) ? text : memmem(text, n, "\n0::", 4);
+	const char *line = n > 3 && !memcmp(text, "0::", 3) ? text
+							    : memmem(text, n, "\n0::", 4);
 	struct cgroup_identity id;
 	const char *nl;
 
@@ -278,7 +283,8 @@ void image_set_pod(struct image_own *io, const char *facts, size_t n)
 	io->labels_dirty = true;
 }
 
-void image_set_cgroup(struct process_table *t, struct image_own *io, const char *text, size_t n)
+void image_set_cgroup(struct process_table *t, struct image_own *io, const char *text,
+		      size_t n)
 {
 	struct cgroup_identity id;
 	const char *path = NULL;
@@ -300,8 +306,9 @@ struct text *cgroup_known(struct process_table *t, uint64_t cgroup_id)
 }
 
 /*
- * The container of a v2 cgroup, for processes that are gone before they can be read.  Only when the v2
- * path itself names it: with the container on a v1 line, all share the id of the v2 root.
+ * The container of a v2 cgroup, for processes that are gone before they can be read. Only
+ * when the v2 path itself names it: with the container on a v1 line, all share the id of
+ * the v2 root.
  */
 void cgroup_learn(struct process_table *t, const struct image_own *io)
 {
@@ -339,7 +346,8 @@ static int split_environment(struct declared *d, size_t n)
 		    !strncmp(p, "OTEL_RESOURCE_ATTRIBUTES=", 25))
 			continue;
 		*eq = 0;
-		d->environment[d->n_environment++] = (struct label){ .key = p, .string = eq + 1 };
+		d->environment[d->n_environment++] =
+			(struct label){ .key = p, .string = eq + 1 };
 		p = eq + 1;
 	}
 	return 0;
@@ -357,7 +365,8 @@ struct declared *declared_make(const struct answer *a, bool lenient)
 	d->command_line = answer_text(a, TAG_CMDLINE);
 	d->working_directory = answer_text(a, TAG_CWD);
 	err = otel_env_parse(environ_get(env->p, env->n, "OTEL_RESOURCE_ATTRIBUTES"),
-			     environ_get(env->p, env->n, "OTEL_SERVICE_NAME"), lenient, &d->env);
+			     environ_get(env->p, env->n, "OTEL_SERVICE_NAME"), lenient,
+			     &d->env);
 	if (!err && env->n) {
 		d->text = malloc(env->n);
 		if (d->text)

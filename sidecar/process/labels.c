@@ -19,8 +19,8 @@ size_t process_system_read(char buf[PROCESS_SYSTEM_MAX])
 
 	if (uname(&u))
 		memset(&u, 0, sizeof(u));
-	return (size_t)snprintf(buf, PROCESS_SYSTEM_MAX, "%.64s%c%.64s%c%c", u.release, 0, u.machine, 0,
-				cluster && cluster[0] ? '1' : '0');
+	return (size_t)snprintf(buf, PROCESS_SYSTEM_MAX, "%.64s%c%.64s%c%c", u.release, 0,
+				u.machine, 0, cluster && cluster[0] ? '1' : '0');
 }
 
 int process_system(struct process_table *t, const void *msg, size_t n)
@@ -33,7 +33,8 @@ int process_system(struct process_table *t, const void *msg, size_t n)
 	machine++;
 	snprintf(t->kernel_release, sizeof(t->kernel_release), "%s", release);
 	snprintf(t->kernel_machine, sizeof(t->kernel_machine), "%s", machine);
-	t->in_cluster = machine + strlen(machine) + 1 < end && machine[strlen(machine) + 1] == '1';
+	t->in_cluster = machine + strlen(machine) + 1 < end &&
+			machine[strlen(machine) + 1] == '1';
 	return 0;
 }
 
@@ -41,12 +42,20 @@ static struct resolver *resolver_of(struct process_table *t)
 {
 	const struct process_options *o = &t->o;
 	struct resolver_options ro = {
-		.config = { .node = o->node, .in_cluster = t->in_cluster, .kernel_release = t->kernel_release,
-			    .kernel_machine = t->kernel_machine, .revision = o->revision, .executables = true,
-			    .local_only = o->local_only, .publish_command_line = o->publish_command_line,
+		.config = { .node = o->node,
+			    .in_cluster = t->in_cluster,
+			    .kernel_release = t->kernel_release,
+			    .kernel_machine = t->kernel_machine,
+			    .revision = o->revision,
+			    .executables = true,
+			    .local_only = o->local_only,
+			    .publish_command_line = o->publish_command_line,
 			    .publish_working_directory = o->publish_working_directory },
-		.rules = o->rules, .external = o->external, .n_external = o->n_external,
-		.ttl_ns = o->label_ttl_ns, .cache_size = o->label_cache_size,
+		.rules = o->rules,
+		.external = o->external,
+		.n_external = o->n_external,
+		.ttl_ns = o->label_ttl_ns,
+		.cache_size = o->label_cache_size,
 	};
 
 	if (!t->resolver && resolver_create(&t->resolver, &ro))
@@ -61,19 +70,30 @@ static const struct label_executable *executable_of(const struct image_own *io)
 	return io->i.exe && io->i.exe->facts ? &io->i.exe->facts->e : NULL;
 }
 
-static void describe(struct process_table *t, const struct image_own *io, struct label_process *p)
+static void describe(struct process_table *t, const struct image_own *io,
+		     struct label_process *p)
 {
-	struct text *known = io->i.state == IMAGE_READ ? NULL : cgroup_known(t, io->cgroup_id);
+	struct text *known = io->i.state == IMAGE_READ ? NULL
+						       : cgroup_known(t, io->cgroup_id);
 	struct text *container = io->container ? io->container : known;
 	const struct declared *d = io->declared;
 
 	*p = (struct label_process){
-		.pid = io->i.pid, .parent_pid = io->i.parent_pid, .start_ns = io->i.start_ns,
+		.pid = io->i.pid,
+		.parent_pid = io->i.parent_pid,
+		.start_ns = io->i.start_ns,
 		/* The image, not the exec: what events and readings tell apart. */
-		.exec_id = io->i.serial, .comm = io->i.comm, .exe_path = io->i.exe_path, .exe_name = io->i.exe_name,
-		.cgroup = io->i.cgroup, .kthread = io->i.kthread, .executable = executable_of(io),
-		.container = container ? (const struct cgroup_identity *)container->s : NULL,
-		.pod_facts = io->pod ? io->pod->s : NULL, .n_pod_facts = io->pod ? io->pod->n : 0,
+		.exec_id = io->i.serial,
+		.comm = io->i.comm,
+		.exe_path = io->i.exe_path,
+		.exe_name = io->i.exe_name,
+		.cgroup = io->i.cgroup,
+		.kthread = io->i.kthread,
+		.executable = executable_of(io),
+		.container = container ? (const struct cgroup_identity *)container->s
+				       : NULL,
+		.pod_facts = io->pod ? io->pod->s : NULL,
+		.n_pod_facts = io->pod ? io->pod->n : 0,
 		.complete = io->i.state == IMAGE_READ,
 	};
 	/* They are all children of kthreadd. */
@@ -95,14 +115,16 @@ static bool same(const struct label_set *a, const struct label_set *b)
 	for (uint32_t i = 0; i < a->n; i++) {
 		const struct label *x = &a->labels[i], *y = &b->labels[i];
 
-		if (strcmp(x->key, y->key) || x->is_number != y->is_number || x->number != y->number ||
+		if (strcmp(x->key, y->key) || x->is_number != y->is_number ||
+		    x->number != y->number ||
 		    (!x->is_number && strcmp(x->string, y->string)))
 			return false;
 	}
 	return true;
 }
 
-static void take_result(struct process_table *t, struct image_own *io, struct label_result *fresh)
+static void take_result(struct process_table *t, struct image_own *io,
+			struct label_result *fresh)
 {
 	bool changed = !same(io->i.labels, fresh->attributes);
 
@@ -112,7 +134,8 @@ static void take_result(struct process_table *t, struct image_own *io, struct la
 	io->i.dropped = !fresh->keep;
 	io->i.label_version += changed;
 	io->labels_dirty = false;
-	io->labels_expire_ns = fresh->complete ? fresh->made_ns + resolver_ttl_ns(t->resolver) : 0;
+	io->labels_expire_ns =
+		fresh->complete ? fresh->made_ns + resolver_ttl_ns(t->resolver) : 0;
 }
 
 void image_refresh(struct process_table *t, struct image_own *io)
@@ -174,8 +197,9 @@ static size_t room(const char *s)
 
 static struct file_facts *facts_make(const struct label_executable *e)
 {
-	struct file_facts *f = malloc(sizeof(*f) + room(e->file_id) + room(e->gnu_build_id) + room(e->go_build_id) +
-				      room(e->compiler));
+	struct file_facts *f =
+		malloc(sizeof(*f) + room(e->file_id) + room(e->gnu_build_id) +
+		       room(e->go_build_id) + room(e->compiler));
 	char *to;
 
 	if (!f)
@@ -189,7 +213,8 @@ static struct file_facts *facts_make(const struct label_executable *e)
 	return f;
 }
 
-void process_file_facts(struct process_table *t, struct file *f, const struct label_executable *e)
+void process_file_facts(struct process_table *t, struct file *f,
+			const struct label_executable *e)
 {
 	struct file_facts *fresh = facts_make(e);
 

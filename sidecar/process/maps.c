@@ -41,7 +41,8 @@ static void use_set(struct image_own *io, struct map_set *s)
 }
 
 /* A set of the image's own, with room for `more` mappings. */
-static struct map_set *writable(struct process_table *t, struct image_own *io, uint32_t more)
+static struct map_set *writable(struct process_table *t, struct image_own *io,
+				uint32_t more)
 {
 	struct map_set *old = io->set, *s;
 	uint32_t n = old ? old->n : 0;
@@ -99,8 +100,10 @@ static void insert_at(struct map_set *s, uint32_t at, const struct mapping *m)
 	s->n++;
 }
 
-/* Makes [start, end) free; room for two more is there.  Gives where a mapping of it belongs. */
-static uint32_t clear_range(struct process_table *t, struct map_set *s, uint64_t start, uint64_t end)
+/* Makes [start, end) free; room for two more is there.  Gives where a mapping of it
+ * belongs. */
+static uint32_t clear_range(struct process_table *t, struct map_set *s, uint64_t start,
+			    uint64_t end)
 {
 	uint32_t at = first_after(s->m, s->n, start), last;
 
@@ -134,13 +137,14 @@ static bool continues(const struct mapping *a, const struct mapping *b)
 {
 	if (a->end != b->start || a->kind != b->kind || a->file != b->file)
 		return false;
-	return a->kind != MAPPING_FILE || a->file_offset + (a->end - a->start) == b->file_offset;
+	return a->kind != MAPPING_FILE ||
+	       a->file_offset + (a->end - a->start) == b->file_offset;
 }
 
 static bool same_mapping(const struct mapping *a, const struct mapping *b)
 {
-	return a->start == b->start && a->end == b->end && a->file == b->file && a->kind == b->kind &&
-	       a->file_offset == b->file_offset;
+	return a->start == b->start && a->end == b->end && a->file == b->file &&
+	       a->kind == b->kind && a->file_offset == b->file_offset;
 }
 
 int maps_insert(struct process_table *t, struct image_own *io, const struct mapping *m)
@@ -172,8 +176,8 @@ int maps_insert(struct process_table *t, struct image_own *io, const struct mapp
 	return 0;
 }
 
-int maps_replace(struct process_table *t, struct image_own *io, struct mapping *m, size_t n,
-		 uint64_t begin_ns)
+int maps_replace(struct process_table *t, struct image_own *io, struct mapping *m,
+		 size_t n, uint64_t begin_ns)
 {
 	struct map_set *old = io->set, *s;
 	uint32_t kept = n < t->o.max_maps ? n : t->o.max_maps;
@@ -243,7 +247,8 @@ void maps_set_jit(struct process_table *t, struct image_own *io, struct file *f)
 	io->i.version++;
 }
 
-void maps_set_file(struct process_table *t, struct image_own *io, struct file *from, struct file *to)
+void maps_set_file(struct process_table *t, struct image_own *io, struct file *from,
+		   struct file *to)
 {
 	struct map_set *s = io->set ? writable(t, io, 0) : NULL;
 

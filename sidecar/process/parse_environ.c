@@ -36,7 +36,8 @@ static size_t remove_name(char *out, size_t used, const char *entry, size_t name
 	return used;
 }
 
-int environ_filter(const char *text, size_t n, const struct env_filter *f, char *out, size_t cap)
+int environ_filter(const char *text, size_t n, const struct env_filter *f, char *out,
+		   size_t cap)
 {
 	size_t used = 0;
 
@@ -44,9 +45,11 @@ int environ_filter(const char *text, size_t n, const struct env_filter *f, char 
 		const char *nul = memchr(text, 0, n);
 		size_t len = nul ? (size_t)(nul - text) : n;
 
-		/* An entry without its NUL was cut by the bound of the read: a wrong value, so none. */
+		/* An entry without its NUL was cut by the bound of the read: a wrong
+		 * value, so none. */
 		if (nul && wanted(text, len, f) >= 0) {
-			used = remove_name(out, used, text, (char *)memchr(text, '=', len) - text);
+			used = remove_name(out, used, text,
+					   (char *)memchr(text, '=', len) - text);
 			if (len + 1 > cap - used)
 				return -ENOSPC;
 			memcpy(out + used, text, len + 1);
@@ -101,7 +104,8 @@ static bool starts_with(const char *s, size_t n, const char *prefix)
 	return n >= len && !memcmp(s, prefix, len);
 }
 
-/* One controller is exactly `cpu`, or a name holds `systemd`, or the path is a systemd slice's. */
+/* One controller is exactly `cpu`, or a name holds `systemd`, or the path is a systemd
+ * slice's. */
 static bool line_wins(const struct cgroup_line *l)
 {
 	const char *p = l->controllers, *end = p + l->controllers_len;

@@ -162,8 +162,10 @@ bool path_has_deleted_mark(const char *path, size_t n)
 
 bool path_is_anonymous(const char *path, size_t n)
 {
-	static const char *const prefixes[] = { "/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage",
-						"//anon", "anon_inode:", "[anon" };
+	static const char *const prefixes[] = {
+		"/memfd:", "/dev/zero",	  "/SYSV", "/anon_hugepage",
+		"//anon",  "anon_inode:", "[anon"
+	};
 
 	if (n == 0 || (path[0] != '/' && path[0] != '[' && path[0] != 'a'))
 		return n == 0;
@@ -173,6 +175,7 @@ bool path_is_anonymous(const char *path, size_t n)
 		if (n >= len && !memcmp(path, prefixes[i], len))
 			return true;
 	}
-	/* [heap], [stack], [uprobes]: named by the kernel, but no file.  [vdso] is told apart before. */
+	/* [heap], [stack], [uprobes]: named by the kernel, but no file.  [vdso] is told
+	 * apart before. */
 	return path[0] == '[';
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/stat and status: identity of a process, and which image of it one looks at. */
+/* /proc/PID/stat and status: identity of a process, and which image of it one looks at.
+ */
 #include "sidecar/process/parse.h"
 
 #include <errno.h>
@@ -7,7 +8,8 @@
 
 #define NS_PER_TICK 10000000ull			/* USER_HZ is 100 on every Linux that we run on */
 
-/* An unsigned decimal at *p, blanks before it skipped; a leading `-` is taken and gives 0. */
+/* An unsigned decimal at *p, blanks before it skipped; a leading `-` is taken and gives
+ * 0. */
 static bool take_number(const char **p, const char *end, uint64_t *out)
 {
 	const char *s = *p;
@@ -91,12 +93,14 @@ bool stat_same_image(const struct proc_stat *a, const struct proc_stat *b)
 }
 
 /*
- * The kernel zeroes start_code and env_start with the new address space and sets them when the loader is
- * done.  Without the right to see them start_code reads 1, and nothing can be told.
+ * The kernel zeroes start_code and env_start with the new address space and sets them
+ * when the loader is done.  Without the right to see them start_code reads 1, and nothing
+ * can be told.
  */
 bool stat_in_exec(const struct proc_stat *s)
 {
-	if ((s->flags & STAT_PF_KTHREAD) || s->state == 'Z' || s->state == 'X' || s->start_code == 1)
+	if ((s->flags & STAT_PF_KTHREAD) || s->state == 'Z' || s->state == 'X' ||
+	    s->start_code == 1)
 		return false;
 	return s->start_code == 0 || s->env_start == 0;
 }
@@ -107,7 +111,8 @@ uint64_t stat_ticks(uint64_t start_ns, int64_t timens_ns)
 }
 
 /* The text after `Name:` at the start of a line, up to its newline. */
-static const char *find_line(const char *text, size_t n, const char *name, const char **end)
+static const char *find_line(const char *text, size_t n, const char *name,
+			     const char **end)
 {
 	size_t len = strlen(name);
 	const char *p = text, *stop = text + n;

@@ -66,12 +66,14 @@ static bool path_is_near(const char *path, size_t n)
 	if (n >= 4 && !memcmp(path, "/../", 4)) {
 		path += 4;
 		n -= 4;
-		return n && !(n >= 2 && !memcmp(path, "..", 2) && (n == 2 || path[2] == '/'));
+		return n &&
+		       !(n >= 2 && !memcmp(path, "..", 2) && (n == 2 || path[2] == '/'));
 	}
 	return n && path[0] == '/' && !(n >= 3 && !memcmp(path, "/..", 3));
 }
 
-bool pods_is_own(const struct pods *p, const struct cgroup_identity *id, const char *cgroup, size_t n)
+bool pods_is_own(const struct pods *p, const struct cgroup_identity *id,
+		 const char *cgroup, size_t n)
 {
 	const char *v2, *nl;
 
@@ -180,7 +182,8 @@ void pod_facts_lines(struct pod_facts *f, const char *prefix, const char *text, 
 
 /* --- files --- */
 
-static const struct file_fact { const char *file, *name; } pod_files[] = {
+static const struct file_fact { const char *file, *name;
+} pod_files[] = {
 	{ "namespace", "namespace" }, { "name", "pod_name" }, { "ip", "pod_ip" }, { "ready", "pod_ready" },
 	{ "phase", "pod_phase" }, { "node_name", "pod_node_name" }, { "host_ip", "pod_host_ip" },
 	{ "controller_kind", "controller_kind" }, { "controller_name", "controller_name" },
@@ -196,7 +199,8 @@ static const struct file_fact { const char *file, *name; } pod_files[] = {
 };
 #define FILES(t) t, sizeof(t) / sizeof((t)[0])
 
-static void read_files(struct pod_facts *f, int dir, const struct file_fact *files, size_t count)
+static void read_files(struct pod_facts *f, int dir, const struct file_fact *files,
+		       size_t count)
 {
 	char *text = malloc(PODS_FILE_MAX);
 
@@ -225,7 +229,8 @@ static int open_below_dir(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static void read_below(struct pod_facts *f, int dir, const char *name, const struct file_fact *files, size_t count)
+static void read_below(struct pod_facts *f, int dir, const char *name,
+		       const struct file_fact *files, size_t count)
 {
 	int fd = open_below_dir(dir, name);
 
@@ -251,7 +256,8 @@ static void read_pod(struct pod_facts *f, int dir, const struct cgroup_identity 
 	read_below(f, dir, "node", FILES(node_files));
 }
 
-static void read_facts_dir(const struct pods *p, const struct cgroup_identity *id, struct pod_facts *f)
+static void read_facts_dir(const struct pods *p, const struct cgroup_identity *id,
+			   struct pod_facts *f)
 {
 	int dir = open(p->facts_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -274,7 +280,9 @@ static void put_text(struct pod_facts *f, const char *name, const char *value)
 
 static void read_own(const struct pods *p, struct pod_facts *f)
 {
-	int dir = p->podinfo_dir ? open(p->podinfo_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int dir = p->podinfo_dir
+			  ? open(p->podinfo_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			  : -1;
 
 	put_text(f, "pod_name", p->own_name);
 	put_text(f, "namespace", p->own_namespace);
@@ -292,7 +300,8 @@ void pods_read(const struct pods *p, const char *cgroup, size_t n, struct pod_fa
 	if (p->local_only)
 		return;
 	cgroup_identify(cgroup, n, &id);
-	/* What a helper knows of everybody comes first, what we know of ourselves stays. */
+	/* What a helper knows of everybody comes first, what we know of ourselves stays.
+	 */
 	if (p->facts_dir && (id.pod_uid[0] || id.container_id[0]))
 		read_facts_dir(p, &id, out);
 	if (pods_is_own(p, &id, cgroup, n))

@@ -95,7 +95,8 @@ struct process *process_at(struct process_table *t, uint32_t pid, uint64_t boot_
 	for (struct process *p = *bucket(t, pid); p; p = p->hash_next) {
 		uint64_t start = p->start_ns ? p->start_ns : p->created_ns;
 
-		if (p->pid != pid || start > boot_ns || (p->exit_ns && p->exit_ns < boot_ns))
+		if (p->pid != pid || start > boot_ns ||
+		    (p->exit_ns && p->exit_ns < boot_ns))
 			continue;
 		if (!best || start > (best->start_ns ? best->start_ns : best->created_ns))
 			best = p;
@@ -130,11 +131,14 @@ static void bury_namesakes(struct process_table *t, struct process *fresh)
 		if (p->start_ns > fresh->start_ns && fresh->start_ns)
 			process_die(t, fresh, p->start_ns);
 		else
-			process_die(t, p, fresh->start_ns ? fresh->start_ns : fresh->created_ns);
+			process_die(t, p,
+				    fresh->start_ns ? fresh->start_ns
+						    : fresh->created_ns);
 	}
 }
 
-struct process *process_enter(struct process_table *t, uint32_t pid, uint64_t start_ns, uint64_t now_ns)
+struct process *process_enter(struct process_table *t, uint32_t pid, uint64_t start_ns,
+			      uint64_t now_ns)
 {
 	struct process *p = process_lookup(t, pid, start_ns);
 
@@ -171,8 +175,8 @@ struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start
 }
 
 /*
- * In a cgroup namespace of its own a path without `..` lies in the container that we are in.  In the
- * host's it says nothing of the kind.
+ * In a cgroup namespace of its own a path without `..` lies in the container that we are
+ * in.  In the host's it says nothing of the kind.
  */
 static bool cgroups_are_private(const struct process_options *o)
 {
@@ -190,7 +194,8 @@ static bool cgroups_are_private(const struct process_options *o)
 	return strcmp(link, CGROUP_INIT_INODE) != 0;
 }
 
-int process_table_create(struct process_table **out, const struct process_options *o, struct door *door)
+int process_table_create(struct process_table **out, const struct process_options *o,
+			 struct door *door)
 {
 	struct process_table *t = calloc(1, sizeof(*t));
 	const char *cluster = getenv("KUBERNETES_SERVICE_HOST");
@@ -215,9 +220,11 @@ int process_table_create(struct process_table **out, const struct process_option
 	if (!t->nobody)
 		err = -ENOMEM;
 	if (!err && t->door)
-		/* Rules may look at the command line, whether or not it is published by itself. */
+		/* Rules may look at the command line, whether or not it is published by
+		 * itself. */
 		err = door_allow(t->door, o->include_env_vars, o->n_include_env_vars,
-				 o->publish_command_line || (o->rules && o->rules->n), o->publish_working_directory);
+				 o->publish_command_line || (o->rules && o->rules->n),
+				 o->publish_working_directory);
 	if (err) {
 		process_table_destroy(t);
 		return err;
@@ -268,7 +275,8 @@ void process_tick(struct process_table *t, uint64_t boot_ns)
 	if (boot_ns < t->next_tick_ns)
 		return;
 	t->next_tick_ns = boot_ns + NS_PER_S / 2;
-	/* Their order is that of being heard of last; the sampled ones stay longer than the others. */
+	/* Their order is that of being heard of last; the sampled ones stay longer than
+	 * the others. */
 	for (; p; p = newer) {
 		uint64_t grace = p->sampled ? t->o.grace_ns : DEAD_UNSAMPLED_NS;
 
@@ -291,13 +299,15 @@ void process_set_file_fn(struct process_table *t, process_file_fn fn, void *arg)
 	t->file_arg = arg;
 }
 
-void process_set_file_free_fn(struct process_table *t, void (*fn)(void *arg, struct file *f), void *arg)
+void process_set_file_free_fn(struct process_table *t,
+			      void (*fn)(void *arg, struct file *f), void *arg)
 {
 	t->file_free = fn;
 	t->file_free_arg = arg;
 }
 
-void process_set_image_free_fn(struct process_table *t, void (*fn)(void *arg, struct image *i), void *arg)
+void process_set_image_free_fn(struct process_table *t,
+			       void (*fn)(void *arg, struct image *i), void *arg)
 {
 	t->image_free = fn;
 	t->image_free_arg = arg;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Identity of a process while it is read, and the careful ways of opening what belongs to it. */
+/* Identity of a process while it is read, and the careful ways of opening what belongs to
+ * it. */
 #include "sidecar/process/target.h"
 
 #include <dirent.h>
@@ -65,10 +66,12 @@ static int read_stat(int dirfd, struct proc_stat *st)
 	return stat_parse(text, n, st) ? -ESRCH : 0;
 }
 
-/* The leader has exited and other threads run on: its maps and environ are empty, theirs are not. */
+/* The leader has exited and other threads run on: its maps and environ are empty, theirs
+ * are not. */
 static int open_live_thread(struct target *t)
 {
-	int task = openat(t->dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = -ESRCH;
+	int task = openat(t->dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	    err = -ESRCH;
 	DIR *d = task < 0 ? NULL : fdopendir(task);
 	struct dirent *e;
 
@@ -144,7 +147,8 @@ int target_check(const struct target *t)
 
 	if (err)
 		return err;
-	/* What was read of a process that is dying is right, if incomplete: its addresses are zero now. */
+	/* What was read of a process that is dying is right, if incomplete: its addresses
+	 * are zero now. */
 	if (now.state == 'Z' || now.state == 'X')
 		return now.start_ticks == t->stat.start_ticks ? 0 : -ESRCH;
 	return stat_same_image(&t->stat, &now) ? 0 : -EAGAIN;
@@ -191,7 +195,8 @@ int64_t mtime_ns(const struct stat *st)
 {
 	int64_t ns;
 
-	if (__builtin_mul_overflow((int64_t)st->st_mtim.tv_sec, (int64_t)1000000000, &ns) ||
+	if (__builtin_mul_overflow((int64_t)st->st_mtim.tv_sec, (int64_t)1000000000,
+				   &ns) ||
 	    __builtin_add_overflow(ns, (int64_t)st->st_mtim.tv_nsec, &ns))
 		return 0;
 	return ns;
@@ -210,7 +215,8 @@ int open_below(int root, const char *name, int flags)
 	if (!*name)
 		return -EINVAL;
 	fd = syscall(SYS_openat2, root, name, &how, sizeof(how));
-	/* Before 5.6 an absolute link leads into our own tree; every caller checks what it got. */
+	/* Before 5.6 an absolute link leads into our own tree; every caller checks what
+	 * it got. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		fd = openat(root, name, flags | O_PATH | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;

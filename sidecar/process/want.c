@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the door is asked, and when: on first need, at a bounded rate, never of who is gone. */
+/* What the door is asked, and when: on first need, at a bounded rate, never of who is
+ * gone. */
 #include "sidecar/process/table.h"
 
 #include <errno.h>
@@ -23,8 +24,8 @@ static void use_parent(struct door_request *r, const struct image_own *io)
 	r->start_ns = io->parent_start_ns;
 }
 
-static struct door_request *begin(struct process_table *t, struct image_own *io, enum door_ask what,
-				  const struct file_own *fo)
+static struct door_request *begin(struct process_table *t, struct image_own *io,
+				  enum door_ask what, const struct file_own *fo)
 {
 	struct door_request *r = &t->request;
 
@@ -63,7 +64,8 @@ static int send_request(struct process_table *t)
 	return err;
 }
 
-int ask(struct process_table *t, struct image_own *io, enum door_ask what, struct file_own *fo)
+int ask(struct process_table *t, struct image_own *io, enum door_ask what,
+	struct file_own *fo)
 {
 	begin(t, io, what, fo);
 	return send_request(t);
@@ -82,7 +84,8 @@ void answered(struct image_own *io)
 	io->i.pending = io->outstanding > 0;
 }
 
-/* The image that this one was forked from was read in the meantime: one memory, one reading. */
+/* The image that this one was forked from was read in the meantime: one memory, one
+ * reading. */
 static bool inherit_late(struct process_table *t, struct image_own *io)
 {
 	struct image_own *parent = io->parent;
@@ -97,7 +100,8 @@ static bool inherit_late(struct process_table *t, struct image_own *io)
 
 void want_process(struct process_table *t, struct image_own *io)
 {
-	if (io->i.state != IMAGE_EVENTS || io->asked || !io->i.start_ns || inherit_late(t, io))
+	if (io->i.state != IMAGE_EVENTS || io->asked || !io->i.start_ns ||
+	    inherit_late(t, io))
 		return;
 	if (io->i.kthread) {
 		image_set_state(t, io, IMAGE_READ);
@@ -159,22 +163,25 @@ void settle_heirs(struct process_table *t, struct image_own *parent)
 void want_cgroup(struct process_table *t, struct image_own *io)
 {
 	/* While the first reading is on its way, that one brings it. */
-	if (io->i.kthread || io->ended_ns || !io->i.start_ns || io->i.state == IMAGE_EVENTS ||
-	    io->i.state == IMAGE_TIMEOUT)
+	if (io->i.kthread || io->ended_ns || !io->i.start_ns ||
+	    io->i.state == IMAGE_EVENTS || io->i.state == IMAGE_TIMEOUT)
 		return;
 	io->cgroup_read_id = io->cgroup_id;
 	ask(t, io, DOOR_CGROUP, NULL);
 }
 
-static bool may_ask(const struct process_table *t, const struct file_own *fo, const struct image_own *io)
+static bool may_ask(const struct process_table *t, const struct file_own *fo,
+		    const struct image_own *io)
 {
 	if (fo->f.state == FILE_UNKNOWN)
 		return true;
 	/* One process could not show it; another may. */
-	return fo->f.state == FILE_FAILED && t->now_ns >= fo->retry_ns && fo->asker_serial != io->i.serial;
+	return fo->f.state == FILE_FAILED && t->now_ns >= fo->retry_ns &&
+	       fo->asker_serial != io->i.serial;
 }
 
-static void want_file(struct process_table *t, struct image_own *io, const struct mapping *m)
+static void want_file(struct process_table *t, struct image_own *io,
+		      const struct mapping *m)
 {
 	struct file_own *fo = file_own(m->file);
 
@@ -195,7 +202,8 @@ static void want_file(struct process_table *t, struct image_own *io, const struc
 		fo->f.state = FILE_OPENING;
 }
 
-/* A file that stands for the perf map of this image; it may turn out that there is none. */
+/* A file that stands for the perf map of this image; it may turn out that there is none.
+ */
 static struct file_own *perf_file(struct process_table *t, struct image_own *io)
 {
 	struct file_key k = { .kind = MAPPING_JIT, .alone = true };
@@ -213,8 +221,8 @@ static void want_perf_map(struct process_table *t, struct image_own *io)
 {
 	struct file_own *fo;
 
-	if (io->ended_ns || !io->i.start_ns || io->i.kthread || t->now_ns < io->perf_next_ns ||
-	    io->i.state == IMAGE_TIMEOUT)
+	if (io->ended_ns || !io->i.start_ns || io->i.kthread ||
+	    t->now_ns < io->perf_next_ns || io->i.state == IMAGE_TIMEOUT)
 		return;
 	fo = perf_file(t, io);
 	if (!fo || ask(t, io, DOOR_PERF_MAP, fo))
@@ -248,7 +256,8 @@ static void remember(struct image_own *io, const __u64 *frames, uint32_t n)
 	io->n_wanted += n;
 }
 
-void want_frames(struct process_table *t, struct image_own *io, const __u64 *frames, uint32_t n)
+void want_frames(struct process_table *t, struct image_own *io, const __u64 *frames,
+		 uint32_t n)
 {
 	const struct mapping *m = NULL;
 
@@ -286,7 +295,8 @@ void process_miss(struct process_table *t, struct image *i, uint64_t addr)
 			want_perf_map(t, io);
 		return;
 	}
-	if (i->state != IMAGE_READ || i->kthread || io->ended_ns || t->now_ns < io->maps_next_ns)
+	if (i->state != IMAGE_READ || i->kthread || io->ended_ns ||
+	    t->now_ns < io->maps_next_ns)
 		return;
 	if (ask(t, io, DOOR_MAPS, NULL))
 		return;
@@ -309,7 +319,8 @@ void process_want_debug(struct process_table *t, struct file *f, const char *gnu
 		r->start_ns = fo->asker_start_ns;
 		r->flags |= DOOR_F_GONE;
 	}
-	snprintf(r->build_id, sizeof(r->build_id), "%s", gnu_build_id ? gnu_build_id : "");
+	snprintf(r->build_id, sizeof(r->build_id), "%s",
+		 gnu_build_id ? gnu_build_id : "");
 	snprintf(r->link, sizeof(r->link), "%s", debug_link ? debug_link : "");
 	send_request(t);
 }

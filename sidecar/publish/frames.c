@@ -53,7 +53,8 @@ void frames_file_free(void *arg, struct file *file)
 
 void site_of_kernel(uint64_t addr, bool leaf, struct site *out)
 {
-	*out = (struct site){ .file_id = SYMBOLS_KERNEL_FILE, .address = leaf ? addr : addr - 1,
+	*out = (struct site){ .file_id = SYMBOLS_KERNEL_FILE,
+			      .address = leaf ? addr : addr - 1,
 			      .type = RINGSIDE_FRAME_KERNEL };
 }
 
@@ -65,10 +66,10 @@ static void site_in_file(const struct mapping *m, uint64_t addr, struct site *ou
 	out->file = file;
 	out->unopened = file->state == FILE_UNKNOWN;
 	out->pending = file->state == FILE_OPENING || file->state == FILE_SENT;
-	/* Without a segment table the file offset is the best address there is; for most linkers'
-	 * layouts of text it is the ELF address too. */
-	if (!file->n_segments ||
-	    !symbols_file_to_vaddr(file->segments, file->n_segments, offset, &out->address))
+	/* Without a segment table the file offset is the best address there is; for most
+	 * linkers' layouts of text it is the ELF address too. */
+	if (!file->n_segments || !symbols_file_to_vaddr(file->segments, file->n_segments,
+							offset, &out->address))
 		out->address = offset;
 	if (file->state == FILE_READY)
 		out->file_id = file->id;
@@ -113,9 +114,12 @@ static int intern_text(struct frames *f, const char *s, ringside_ref *ref)
 	return s ? ring_intern_string(f->w, s, strlen(s), ref) : 0;
 }
 
-static int intern_mapping(struct frames *f, const struct ringside_mapping *m, ringside_ref *ref)
+static int intern_mapping(struct frames *f, const struct ringside_mapping *m,
+			  ringside_ref *ref)
 {
-	struct ring_mapping r = { .build_id_kind = m->build_id_kind, .start = m->start, .end = m->end,
+	struct ring_mapping r = { .build_id_kind = m->build_id_kind,
+				  .start = m->start,
+				  .end = m->end,
 				  .file_offset = m->file_offset };
 	int err = intern_text(f, m->path, &r.path);
 
@@ -138,8 +142,8 @@ static uint32_t segment_of(const struct site *site)
 	return i;
 }
 
-/* The mapping in ELF terms, not the run-time range: that would differ from process to process (ASLR)
- * and make every shared library a new entry for each of them. */
+/* The mapping in ELF terms, not the run-time range: that would differ from process to
+ * process (ASLR) and make every shared library a new entry for each of them. */
 static void plain_mapping(const struct site *site, struct ringside_mapping *m)
 {
 	uint32_t i;
@@ -152,7 +156,8 @@ static void plain_mapping(const struct site *site, struct ringside_mapping *m)
 	}
 	m->path = site->file->path;
 	m->build_id = site->file->build_id;
-	m->build_id_kind = site->file->build_id ? site->file->build_id_kind : RINGSIDE_BUILD_ID_NONE;
+	m->build_id_kind = site->file->build_id ? site->file->build_id_kind
+						: RINGSIDE_BUILD_ID_NONE;
 	i = segment_of(site);
 	if (i < site->file->n_segments) {
 		m->start = site->file->segments[i].vaddr;
@@ -173,9 +178,12 @@ static ringside_ref *mapping_slot(struct frames *f, const struct site *site)
 		f->kernel = f->anon = 0;
 	}
 	if (!file)
-		return site->type == RINGSIDE_FRAME_KERNEL ? &f->kernel : site->anonymous ? &f->anon : NULL;
+		return site->type == RINGSIDE_FRAME_KERNEL ? &f->kernel
+		       : site->anonymous		   ? &f->anon
+							   : NULL;
 	r = file->user;
-	if (!r || r->generation != f->generation || r->name_version != file->name_version) {
+	if (!r || r->generation != f->generation ||
+	    r->name_version != file->name_version) {
 		bytes = sizeof(*r) + file->n_segments * sizeof(r->segments[0]);
 		free(r);
 		file->user = r = calloc(1, bytes);
@@ -184,7 +192,8 @@ static ringside_ref *mapping_slot(struct frames *f, const struct site *site)
 		r->generation = f->generation;
 		r->name_version = file->name_version;
 	}
-	return segment_of(site) < file->n_segments ? &r->segments[segment_of(site)] : &r->whole;
+	return segment_of(site) < file->n_segments ? &r->segments[segment_of(site)]
+						   : &r->whole;
 }
 
 static int mapping_ref(struct frames *f, const struct site *site, ringside_ref *ref)
@@ -207,11 +216,14 @@ static int mapping_ref(struct frames *f, const struct site *site, ringside_ref *
 	return err;
 }
 
-static int intern_name(struct frames *f, const struct site *site, const struct name *n, ringside_ref mapping,
-		       ringside_ref *ref)
+static int intern_name(struct frames *f, const struct site *site, const struct name *n,
+		       ringside_ref mapping, ringside_ref *ref)
 {
-	struct ring_frame r = { .type = n->type ? n->type : site->type, .inlined = n->inlined,
-				.address = site->address, .offset = n->offset, .mapping = mapping,
+	struct ring_frame r = { .type = n->type ? n->type : site->type,
+				.inlined = n->inlined,
+				.address = site->address,
+				.offset = n->offset,
+				.mapping = mapping,
 				.line = n->line };
 	int err = intern_text(f, n->function, &r.function);
 
@@ -258,7 +270,8 @@ static int append(struct frame_list *list, ringside_ref ref)
 
 static const struct named *known(struct frames *f, const struct site *site)
 {
-	struct named *e = site->file_id ? names_get(f->names, site->file_id, site->address) : NULL;
+	struct named *e =
+		site->file_id ? names_get(f->names, site->file_id, site->address) : NULL;
 
 	return e && e->state == NAMED_READY && e->n ? e : NULL;
 }
@@ -289,8 +302,12 @@ void frames_plain(struct frames *f, const struct site *site, struct plain_list *
 		struct ringside_frame *r = &list->frames[list->n];
 
 		plain_mapping(site, &list->mappings[list->n]);
-		*r = (struct ringside_frame){ .type = site->type, .address = site->address,
-			.mapping = list->mappings[list->n].path ? &list->mappings[list->n] : NULL };
+		*r = (struct ringside_frame){ .type = site->type,
+					      .address = site->address,
+					      .mapping =
+						      list->mappings[list->n].path
+							      ? &list->mappings[list->n]
+							      : NULL };
 		if (name) {
 			r->type = name->type ? name->type : site->type;
 			r->inlined = name->inlined;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An open-addressing table of pointers.  Entries are freed in place by a second-chance hand; what a
- * freed slot leaves behind is repaired by rebuilding the table, which happens once per eviction, not
- * once per entry.
+ * An open-addressing table of pointers.  Entries are freed in place by a second-chance
+ * hand; what a freed slot leaves behind is repaired by rebuilding the table, which
+ * happens once per eviction, not once per entry.
  */
 #include "sidecar/publish/names.h"
 
@@ -157,7 +157,8 @@ static size_t kept(const char *s)
 	return s ? strlen(s) + 1 : 0;
 }
 
-int names_put(struct names *t, uint32_t file_id, uint64_t address, const struct sym_name *levels, uint32_t n)
+int names_put(struct names *t, uint32_t file_id, uint64_t address,
+	      const struct sym_name *levels, uint32_t n)
 {
 	struct named *e = names_get(t, file_id, address);
 	struct name *names = NULL;
@@ -170,7 +171,8 @@ int names_put(struct names *t, uint32_t file_id, uint64_t address, const struct 
 		n = NAMES_MAX_LEVELS;
 	bytes = n * sizeof(*names);
 	for (uint32_t i = 0; i < n; i++)
-		bytes += kept(levels[i].function) + kept(levels[i].system_name) + kept(levels[i].file);
+		bytes += kept(levels[i].function) + kept(levels[i].system_name) +
+			 kept(levels[i].file);
 	if (n) {
 		names = calloc(1, bytes);
 		if (!names)
@@ -181,8 +183,10 @@ int names_put(struct names *t, uint32_t file_id, uint64_t address, const struct 
 				.function = keep(&at, levels[i].function),
 				.system_name = keep(&at, levels[i].system_name),
 				.file = keep(&at, levels[i].file),
-				.line = levels[i].line, .offset = levels[i].offset,
-				.inlined = levels[i].inlined && i + 1 < n, .type = levels[i].type,
+				.line = levels[i].line,
+				.offset = levels[i].offset,
+				.inlined = levels[i].inlined && i + 1 < n,
+				.type = levels[i].type,
 			};
 		}
 	}
@@ -207,7 +211,8 @@ void names_forget_range(struct names *t, uint32_t file_id, uint64_t first, uint6
 {
 	uint32_t left = *tally_of(t, file_id);
 
-	/* Called for every file that comes and goes: most have no entry, the others few. */
+	/* Called for every file that comes and goes: most have no entry, the others few.
+	 */
 	for (uint32_t i = 0; i < t->n_slots && left; i++) {
 		struct named *e = t->slots[i];
 
@@ -225,7 +230,8 @@ void names_evict(struct names *t)
 
 	if (t->bytes <= t->limit)
 		return;
-	/* Two rounds at most: the first takes the unused and clears the marks, the second takes the rest. */
+	/* Two rounds at most: the first takes the unused and clears the marks, the second
+	 * takes the rest. */
 	for (int round = 0; round < 2 && t->bytes > target; round++) {
 		for (uint32_t i = 0; i < t->n_slots && t->bytes > target; i++) {
 			struct named *e = t->slots[i];
@@ -240,7 +246,8 @@ void names_evict(struct names *t)
 			entry_free(t, e);
 		}
 	}
-	/* Probing relies on unbroken runs.  Without memory for it, find() may miss and ask again. */
+	/* Probing relies on unbroken runs.  Without memory for it, find() may miss and
+	 * ask again. */
 	rebuild(t, t->n_slots);
 }
 

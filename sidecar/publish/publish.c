@@ -39,7 +39,8 @@ struct part {
 	const struct image *image;		/* NULL: kernel */
 };
 
-int publisher_create(struct publisher **out, struct ring_writer *w, const struct publish_options *o)
+int publisher_create(struct publisher **out, struct ring_writer *w,
+		     const struct publish_options *o)
 {
 	struct publisher *p = calloc(1, sizeof(*p));
 	int err = -ENOMEM;
@@ -93,12 +94,15 @@ static struct part kernel_part(const struct ev_sample *s)
 
 static struct part user_part(const struct ev_sample *s, const struct image *image)
 {
-	return (struct part){ .addr = s->frames + s->kernel_frames, .n = s->user_frames, .image = image };
+	return (struct part){ .addr = s->frames + s->kernel_frames,
+			      .n = s->user_frames,
+			      .image = image };
 }
 
 static struct stack_key part_key(const struct publisher *p, const struct part *part)
 {
-	return stacks_key(p->stacks, part->image ? part->image->serial : 0, part->addr, part->n);
+	return stacks_key(p->stacks, part->image ? part->image->serial : 0, part->addr,
+			  part->n);
 }
 
 static void part_site(const struct part *part, uint32_t i, struct site *site)
@@ -110,24 +114,27 @@ static void part_site(const struct part *part, uint32_t i, struct site *site)
 }
 
 /*
- * True when the walk has left all code at frame i: in a function without a frame pointer the chain holds
- * other things than return addresses, and what lies in no mapping of a process whose mappings are known
- * is none.  The leaf is where the thread really stood, whatever we know.
+ * True when the walk has left all code at frame i: in a function without a frame pointer
+ * the chain holds other things than return addresses, and what lies in no mapping of a
+ * process whose mappings are known is none.  The leaf is where the thread really stood,
+ * whatever we know.
  */
 static bool walk_left_code(const struct part *part, uint32_t i, const struct site *site)
 {
-	return i > 0 && site->unmapped && part->image && part->image->n_maps && !part->image->pending;
+	return i > 0 && site->unmapped && part->image && part->image->n_maps &&
+	       !part->image->pending;
 }
 
-static bool entry_fresh(const struct publisher *p, const struct stack_entry *e, const struct part *part,
-			uint64_t boot_ns)
+static bool entry_fresh(const struct publisher *p, const struct stack_entry *e,
+			const struct part *part, uint64_t boot_ns)
 {
 	return e && e->ref && e->names_version == p->names_version &&
 	       (!part->image || e->owner_version == part->image->version) &&
 	       (!e->expires_ns || boot_ns < e->expires_ns);
 }
 
-static void ask(struct publisher *p, struct named *e, const struct site *site, uint64_t boot_ns)
+static void ask(struct publisher *p, struct named *e, const struct site *site,
+		uint64_t boot_ns)
 {
 	if (p->n_asks == ASKS_MAX)
 		return;
@@ -142,7 +149,8 @@ static bool has_name(const struct named *e)
 	return e->n && e->names[0].function;
 }
 
-/* How long an unnamed address of this site stays unnamed before it is asked again; 0: for good. */
+/* How long an unnamed address of this site stays unnamed before it is asked again; 0: for
+ * good. */
 static uint64_t retry_after(const struct site *site)
 {
 	return site->type == RINGSIDE_FRAME_KERNEL ? KERNEL_RETRY_NS :
@@ -150,7 +158,8 @@ static uint64_t retry_after(const struct site *site)
 }
 
 /* *again: the process table should look again at what lies there. */
-static bool site_ready(struct publisher *p, const struct site *site, uint64_t boot_ns, bool *again)
+static bool site_ready(struct publisher *p, const struct site *site, uint64_t boot_ns,
+		       bool *again)
 {
 	struct named *e;
 
@@ -172,8 +181,10 @@ static bool site_ready(struct publisher *p, const struct site *site, uint64_t bo
 	return e->state == NAMED_READY;
 }
 
-/* Looks at every site even after the first that is not ready: all questions go out in one batch. */
-static bool part_ready(struct publisher *p, const struct part *part, uint64_t boot_ns, uint64_t *missed)
+/* Looks at every site even after the first that is not ready: all questions go out in one
+ * batch. */
+static bool part_ready(struct publisher *p, const struct part *part, uint64_t boot_ns,
+		       uint64_t *missed)
 {
 	struct stack_key key;
 	struct site site;
@@ -195,8 +206,8 @@ static bool part_ready(struct publisher *p, const struct part *part, uint64_t bo
 	return ready;
 }
 
-bool publisher_ready(struct publisher *p, const struct ev_sample *s, const struct image *image,
-		     uint64_t boot_ns, uint64_t *missed)
+bool publisher_ready(struct publisher *p, const struct ev_sample *s,
+		     const struct image *image, uint64_t boot_ns, uint64_t *missed)
 {
 	struct part kernel = kernel_part(s), user = user_part(s, image);
 	bool ready;
@@ -238,9 +249,12 @@ int publisher_names(struct publisher *p, const struct sym_answer *a)
 	int err = 0;
 
 	for (uint32_t i = 0, n; i < a->n_names && !err; i += n) {
-		for (n = 1; i + n < a->n_names && a->names[i + n].address == a->names[i].address; n++)
+		for (n = 1;
+		     i + n < a->n_names && a->names[i + n].address == a->names[i].address;
+		     n++)
 			;
-		err = names_put(p->names, a->file_id, a->names[i].address, &a->names[i], n);
+		err = names_put(p->names, a->file_id, a->names[i].address, &a->names[i],
+				n);
 	}
 	return err;
 }
@@ -252,7 +266,8 @@ void publisher_file_changed(struct publisher *p, uint32_t file_id, bool forget)
 	p->names_version++;
 }
 
-void publisher_range_changed(struct publisher *p, uint32_t file_id, uint64_t start, uint64_t len)
+void publisher_range_changed(struct publisher *p, uint32_t file_id, uint64_t start,
+			     uint64_t len)
 {
 	uint64_t last = start + (len ? len - 1 : 0);
 
@@ -260,8 +275,10 @@ void publisher_range_changed(struct publisher *p, uint32_t file_id, uint64_t sta
 	p->names_version++;
 }
 
-/* Earliest time at which some unnamed address of the part is worth another question; 0 never. */
-static uint64_t part_expiry(struct publisher *p, const struct part *part, uint64_t boot_ns)
+/* Earliest time at which some unnamed address of the part is worth another question; 0
+ * never. */
+static uint64_t part_expiry(struct publisher *p, const struct part *part,
+			    uint64_t boot_ns)
 {
 	uint64_t expiry = 0;
 	struct site site;
@@ -273,7 +290,8 @@ static uint64_t part_expiry(struct publisher *p, const struct part *part, uint64
 		if (!site.file_id || !retry_after(&site))
 			continue;
 		e = names_get(p->names, site.file_id, site.address);
-		if (e && !has_name(e) && (!expiry || boot_ns + retry_after(&site) < expiry))
+		if (e && !has_name(e) &&
+		    (!expiry || boot_ns + retry_after(&site) < expiry))
 			expiry = boot_ns + retry_after(&site);
 	}
 	return expiry;
@@ -296,8 +314,8 @@ static int intern_part(struct publisher *p, const struct part *part, ringside_re
 }
 
 /* The reference of a part.  complete: it may be reused as it stands. */
-static int part_ref(struct publisher *p, const struct part *part, uint64_t boot_ns, bool complete,
-		    ringside_ref *ref)
+static int part_ref(struct publisher *p, const struct part *part, uint64_t boot_ns,
+		    bool complete, ringside_ref *ref)
 {
 	uint32_t generation = ring_writer_generation(p->w);
 	struct stack_key key;
@@ -326,7 +344,8 @@ static int part_ref(struct publisher *p, const struct part *part, uint64_t boot_
 }
 
 /* The self-contained form, for when the dictionary is full. */
-static const struct ringside_stack *part_plain(struct publisher *p, const struct part *part, unsigned which,
+static const struct ringside_stack *part_plain(struct publisher *p,
+					       const struct part *part, unsigned which,
 					       struct ringside_stack *stack)
 {
 	struct plain_list *l = p->plain[which];
@@ -349,19 +368,23 @@ static const struct ringside_stack *part_plain(struct publisher *p, const struct
 
 static struct ring_stamp ring_stamp(const struct publish_stamp *s)
 {
-	return (struct ring_stamp){ .wall_ns = s->wall_ns, .boot_ns = s->boot_ns, .clock_epoch = s->epoch,
+	return (struct ring_stamp){ .wall_ns = s->wall_ns,
+				    .boot_ns = s->boot_ns,
+				    .clock_epoch = s->epoch,
 				    .clock_error_ns = s->error_ns };
 }
 
-static void count_sample(struct publisher *p, const struct ev_sample *s, const struct image *image, bool late,
-			 bool full)
+static void count_sample(struct publisher *p, const struct ev_sample *s,
+			 const struct image *image, bool late, bool full)
 {
 	p->counts.samples++;
-	p->counts.stack_end[s->user_end < RINGSIDE_END_MAX ? s->user_end : RINGSIDE_END_NONE]++;
+	p->counts.stack_end[s->user_end < RINGSIDE_END_MAX ? s->user_end
+							   : RINGSIDE_END_NONE]++;
 	p->counts.names_late += late;
 	p->counts.dictionary_full += full;
 	p->counts.process_gone += image->state == IMAGE_GONE;
-	p->counts.unreadable += image->state == IMAGE_UNREADABLE || image->state == IMAGE_TIMEOUT;
+	p->counts.unreadable += image->state == IMAGE_UNREADABLE ||
+				image->state == IMAGE_TIMEOUT;
 }
 
 int publisher_sample(struct publisher *p, const struct ev_sample *s, struct image *image,
@@ -371,11 +394,18 @@ int publisher_sample(struct publisher *p, const struct ev_sample *s, struct imag
 	struct ringside_stack kernel_plain, user_plain;
 	struct resource_plain resource_plain;
 	struct ring_sample r = {
-		.stamp = ring_stamp(stamp), .pid = s->head.tgid, .tid = s->head.tid, .cpu = s->head.cpu,
-		.process_start_ns = s->head.start_ns, .event = RINGSIDE_EVENT_CPU,
-		.unit = RINGSIDE_UNIT_NANOSECONDS, .user_end = s->user_end, .weight = p->period_ns,
-		.kernel_end = !s->kernel_frames ? RINGSIDE_END_NONE :
-			s->head.flags & EV_F_KERNEL_CUT ? RINGSIDE_END_TOO_DEEP : RINGSIDE_END_COMPLETE,
+		.stamp = ring_stamp(stamp),
+		.pid = s->head.tgid,
+		.tid = s->head.tid,
+		.cpu = s->head.cpu,
+		.process_start_ns = s->head.start_ns,
+		.event = RINGSIDE_EVENT_CPU,
+		.unit = RINGSIDE_UNIT_NANOSECONDS,
+		.user_end = s->user_end,
+		.weight = p->period_ns,
+		.kernel_end = !s->kernel_frames			? RINGSIDE_END_NONE
+			      : s->head.flags & EV_F_KERNEL_CUT ? RINGSIDE_END_TOO_DEEP
+								: RINGSIDE_END_COMPLETE,
 	};
 	bool full = false;
 	int err;
@@ -421,8 +451,8 @@ static void describe_event(struct ring_process *r, const struct ev_head *e)
 	}
 }
 
-int publisher_process(struct publisher *p, uint8_t action, const struct ev_head *e, struct image *image,
-		      const struct publish_stamp *stamp)
+int publisher_process(struct publisher *p, uint8_t action, const struct ev_head *e,
+		      struct image *image, const struct publish_stamp *stamp)
 {
 	struct ring_process r = { .stamp = ring_stamp(stamp), .action = action };
 	struct resource_plain plain;
@@ -462,5 +492,6 @@ void publisher_counts(const struct publisher *p, struct publish_counts *out)
 {
 	*out = p->counts;
 	out->heap_bytes = names_bytes(p->names) + stacks_bytes(p->stacks) + sizeof(*p) +
-			  (p->plain[0] ? sizeof(*p->plain[0]) : 0) + (p->plain[1] ? sizeof(*p->plain[1]) : 0);
+			  (p->plain[0] ? sizeof(*p->plain[0]) : 0) +
+			  (p->plain[1] ? sizeof(*p->plain[1]) : 0);
 }

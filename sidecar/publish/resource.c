@@ -35,15 +35,18 @@ static int intern(struct ring_writer *w, const struct image *image, ringside_ref
 	ringside_ref schema;
 	int err;
 
-	err = ring_intern_string(w, LABELS_SCHEMA_URL, strlen(LABELS_SCHEMA_URL), &schema);
+	err = ring_intern_string(w, LABELS_SCHEMA_URL, strlen(LABELS_SCHEMA_URL),
+				 &schema);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		const struct label *l = &image->labels->labels[i];
 
-		a[i] = (struct ring_attribute){ .type = l->is_number ? RINGSIDE_INT : RINGSIDE_STRING,
+		a[i] = (struct ring_attribute){ .type = l->is_number ? RINGSIDE_INT
+								     : RINGSIDE_STRING,
 						.number = l->is_number ? l->number : 0 };
 		err = ring_intern_string(w, l->key, strlen(l->key), &a[i].key);
 		if (!err && !l->is_number)
-			err = ring_intern_string(w, l->string, strlen(l->string), &a[i].string);
+			err = ring_intern_string(w, l->string, strlen(l->string),
+						 &a[i].string);
 	}
 	return err ? err : ring_intern_resource(w, a, n, schema, ref);
 }
@@ -57,7 +60,8 @@ int resource_ref(struct ring_writer *w, struct image *image, ringside_ref *ref)
 	*ref = 0;
 	if (!n_labels(image))
 		return 0;
-	if (r && r->resource && r->generation == generation && r->label_version == image->label_version) {
+	if (r && r->resource && r->generation == generation &&
+	    r->label_version == image->label_version) {
 		*ref = r->resource;
 		return 0;
 	}
@@ -71,7 +75,8 @@ int resource_ref(struct ring_writer *w, struct image *image, ringside_ref *ref)
 	return 0;
 }
 
-const struct ringside_resource *resource_plain_of(const struct image *image, struct resource_plain *out)
+const struct ringside_resource *resource_plain_of(const struct image *image,
+						  struct resource_plain *out)
 {
 	uint32_t n = n_labels(image);
 
@@ -79,8 +84,10 @@ const struct ringside_resource *resource_plain_of(const struct image *image, str
 		const struct label *l = &image->labels->labels[i];
 
 		out->attributes[i] = (struct ringside_attribute){
-			.key = l->key, .type = l->is_number ? RINGSIDE_INT : RINGSIDE_STRING,
-			.number = l->number, .string = l->is_number ? NULL : l->string,
+			.key = l->key,
+			.type = l->is_number ? RINGSIDE_INT : RINGSIDE_STRING,
+			.number = l->number,
+			.string = l->is_number ? NULL : l->string,
 			.len = l->is_number ? 0 : (uint32_t)strlen(l->string),
 		};
 	}

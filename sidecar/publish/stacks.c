@@ -43,11 +43,14 @@ void stacks_destroy(struct stacks *c)
 	free(c);
 }
 
-struct stack_key stacks_key(const struct stacks *c, uint64_t owner, const void *addr, uint32_t n)
+struct stack_key stacks_key(const struct stacks *c, uint64_t owner, const void *addr,
+			    uint32_t n)
 {
-	XXH128_hash_t h = XXH3_128bits_withSeed(addr, n * sizeof(uint64_t), c->seed + owner * 0x9e3779b97f4a7c15ull);
+	XXH128_hash_t h = XXH3_128bits_withSeed(addr, n * sizeof(uint64_t),
+						c->seed + owner * 0x9e3779b97f4a7c15ull);
 
-	/* The owner stands in the key itself too: an equal hash must never show another's stack. */
+	/* The owner stands in the key itself too: an equal hash must never show another's
+	 * stack. */
 	return (struct stack_key){ .low = h.low64 | 1, .high = (h.high64 << 24) ^ owner };
 }
 

@@ -8,8 +8,8 @@
 #define ANSWER_SHARED 64u		/* strings remembered for sharing, a power of two */
 
 /*
- * names grow from the front and strings from the back of their own halves: the message is put together
- * when it is sent.
+ * names grow from the front and strings from the back of their own halves: the message is
+ * put together when it is sent.
  */
 struct answer {
 	answer_send_fn	   send;
@@ -70,7 +70,8 @@ static uint32_t answer_text(struct answer *a, const char *s, size_t max)
 	hash = text_hash(s, n);
 	slot = hash & (ANSWER_SHARED - 1);
 	if (a->shared[slot].at && a->shared[slot].hash == hash &&
-	    !strncmp(a->text + a->shared[slot].at, s, n) && !a->text[a->shared[slot].at + n])
+	    !strncmp(a->text + a->shared[slot].at, s, n) &&
+	    !a->text[a->shared[slot].at + n])
 		return a->shared[slot].at;
 	memcpy(a->text + at, s, n);
 	a->text[at + n] = '\0';
@@ -96,7 +97,8 @@ static void answer_emit(struct answer *a, const void *fixed, size_t fixed_len)
 void answer_names_begin(struct answer *a, uint32_t file_id, uint32_t seq)
 {
 	answer_reset(a);
-	a->head = (struct wire_answer){ .kind = SYM_NAMES, .file_id = file_id, .seq = seq };
+	a->head =
+		(struct wire_answer){ .kind = SYM_NAMES, .file_id = file_id, .seq = seq };
 }
 
 static void names_flush(struct answer *a, uint32_t flags)
@@ -113,14 +115,17 @@ static size_t text_room(const char *s)
 
 static size_t level_room(const struct sym_name *l)
 {
-	return sizeof(struct wire_name) + text_room(l->function) + text_room(l->system_name) +
-	       text_room(l->file);
+	return sizeof(struct wire_name) + text_room(l->function) +
+	       text_room(l->system_name) + text_room(l->file);
 }
 
 static void names_put(struct answer *a, const struct sym_name *l, bool text)
 {
 	a->names[a->n++] = (struct wire_name){
-		.address = l->address, .offset = l->offset, .line = l->line, .type = l->type,
+		.address = l->address,
+		.offset = l->offset,
+		.line = l->line,
+		.type = l->type,
 		.inlined = l->inlined,
 		.function = text ? answer_text(a, l->function, WIRE_NAME_MAX) : 0,
 		.system_name = text ? answer_text(a, l->system_name, WIRE_NAME_MAX) : 0,
@@ -139,7 +144,8 @@ void answer_names_add(struct answer *a, const struct sym_name *levels, uint32_t 
 		names_flush(a, WIRE_MORE);
 		used = sizeof(a->head) + a->strings;
 	}
-	/* Alone in a message and still too long: the outer levels keep their place, not their text. */
+	/* Alone in a message and still too long: the outer levels keep their place, not
+	 * their text. */
 	used += n * sizeof(a->names[0]);
 	for (uint32_t i = 0; i < n; i++) {
 		used += level_room(&levels[i]) - sizeof(a->names[0]);
@@ -154,14 +160,21 @@ void answer_names_end(struct answer *a, uint32_t flags)
 
 void answer_file(struct answer *a, const struct sym_answer *f, uint32_t seq)
 {
-	struct { struct wire_file file; struct sym_segment segments[SYM_MAX_SEGMENTS]; } fixed;
+	struct {
+		struct wire_file file;
+		struct sym_segment segments[SYM_MAX_SEGMENTS];
+	} fixed;
 
 	answer_reset(a);
-	a->head = (struct wire_answer){ .kind = SYM_FILE, .file_id = f->file_id, .seq = seq,
-					.n = f->n_segments, .value = f->debug_link_crc };
-	a->head.flags = (f->is_elf ? WIRE_IS_ELF : 0) | (f->want_debug ? WIRE_WANT_DEBUG : 0) |
-			(f->stripped ? WIRE_STRIPPED : 0) | (f->has_debug ? WIRE_HAS_DEBUG : 0) |
-			(f->is_static ? WIRE_STATIC : 0);
+	a->head = (struct wire_answer){ .kind = SYM_FILE,
+					.file_id = f->file_id,
+					.seq = seq,
+					.n = f->n_segments,
+					.value = f->debug_link_crc };
+	a->head.flags =
+		(f->is_elf ? WIRE_IS_ELF : 0) | (f->want_debug ? WIRE_WANT_DEBUG : 0) |
+		(f->stripped ? WIRE_STRIPPED : 0) | (f->has_debug ? WIRE_HAS_DEBUG : 0) |
+		(f->is_static ? WIRE_STATIC : 0);
 	fixed.file = (struct wire_file){
 		.gnu_build_id = answer_text(a, f->gnu_build_id, WIRE_BUILD_ID_MAX),
 		.go_build_id = answer_text(a, f->go_build_id, WIRE_BUILD_ID_MAX),
@@ -171,13 +184,18 @@ void answer_file(struct answer *a, const struct sym_answer *f, uint32_t seq)
 		.compiler = answer_text(a, f->compiler, WIRE_ERROR_MAX),
 	};
 	memcpy(fixed.segments, f->segments, f->n_segments * sizeof(f->segments[0]));
-	answer_emit(a, &fixed, sizeof(fixed.file) + f->n_segments * sizeof(f->segments[0]));
+	answer_emit(a, &fixed,
+		    sizeof(fixed.file) + f->n_segments * sizeof(f->segments[0]));
 }
 
-void answer_plain(struct answer *a, enum sym_kind kind, uint32_t file_id, uint32_t seq, uint32_t flags,
-		  uint64_t value)
+void answer_plain(struct answer *a, enum sym_kind kind, uint32_t file_id, uint32_t seq,
+		  uint32_t flags, uint64_t value)
 {
-	struct wire_answer h = { .kind = kind, .file_id = file_id, .seq = seq, .flags = flags, .value = value };
+	struct wire_answer h = { .kind = kind,
+				 .file_id = file_id,
+				 .seq = seq,
+				 .flags = flags,
+				 .value = value };
 
 	a->send(a->arg, &h, sizeof(h));
 }

@@ -148,7 +148,8 @@ struct sym_file *budget_find(struct budget *b, uint32_t id)
 void budget_settle(struct budget *b, struct sym_file *f)
 {
 	budget_account(b, f);
-	for (struct sym_file *old = b->list.newer; b->bytes > b->limit && old != &b->list; old = old->newer) {
+	for (struct sym_file *old = b->list.newer; b->bytes > b->limit && old != &b->list;
+	     old = old->newer) {
 		if (old == f)
 			continue;
 		file_drop_tables(old);
@@ -169,7 +170,8 @@ bool budget_expire_lines(struct budget *b, uint64_t now_ns)
 	for (struct sym_file *f = b->list.newer; f != &b->list; f = f->newer) {
 		if (!f->lines)
 			continue;
-		if (now_ns - f->lines_used_ns > LINES_KEEP_NS + LINES_KEEP_FACTOR * f->lines_cost_ns) {
+		if (now_ns - f->lines_used_ns >
+		    LINES_KEEP_NS + LINES_KEEP_FACTOR * f->lines_cost_ns) {
 			file_drop_lines(f);
 			budget_account(b, f);
 		} else {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compilers say who they are in different places: Go in its build information, GCC, Clang and GHC in .comment,
- * rustc there or in .debug_str, others only in texts of their run-time library.
+ * Compilers say who they are in different places: Go in its build information, GCC, Clang
+ * and GHC in .comment, rustc there or in .debug_str, others only in texts of their
+ * run-time library.
  */
 #include "sidecar/symbols/compiler.h"
 
@@ -19,7 +20,8 @@
 struct bytes { char *p; size_t n; };
 
 /* The beginning of a part, with a NUL behind it; n 0 when there is none. */
-static struct bytes load(const struct elf_file *e, const struct elf_part *part, size_t max)
+static struct bytes load(const struct elf_file *e, const struct elf_part *part,
+			 size_t max)
 {
 	size_t n = part->size < max ? (size_t)part->size : max;
 	struct bytes b = { NULL, 0 };
@@ -41,7 +43,8 @@ static const char *find(const struct bytes *b, const char *text)
 	return b->n ? memmem(b->p, b->n, text, strlen(text)) : NULL;
 }
 
-/* Both halves, one after the other: in two, so that they do not stand in this program as one. */
+/* Both halves, one after the other: in two, so that they do not stand in this program as
+ * one. */
 static bool has_both(const struct bytes *b, const char *first, const char *second)
 {
 	size_t n = strlen(first), left = b->n;
@@ -67,7 +70,8 @@ static size_t version_length(const char *s)
 }
 
 /* NAME and the version that stands behind text. */
-static bool take_behind(const struct bytes *b, const char *text, const char *name, char *out)
+static bool take_behind(const struct bytes *b, const char *text, const char *name,
+			char *out)
 {
 	const char *at = find(b, text);
 	size_t n = at ? version_length(at + strlen(text)) : 0;
@@ -97,7 +101,8 @@ static bool take_go(const struct elf_file *e, char *out)
 	const char *at;
 	size_t n;
 
-	if (b.n > 36 && !memcmp(b.p, GO_MAGIC, 14) && b.p[15] & GO_INLINE && !memcmp(b.p + 33, "go", 2)) {
+	if (b.n > 36 && !memcmp(b.p, GO_MAGIC, 14) && b.p[15] & GO_INLINE &&
+	    !memcmp(b.p + 33, "go", 2)) {
 		n = version_length(b.p + 35);
 		if (n)
 			snprintf(out, COMPILER_MAX, "Go %.*s", (int)n, b.p + 35);
@@ -117,7 +122,8 @@ static bool take_go(const struct elf_file *e, char *out)
 	return true;
 }
 
-static bool take_rust(const struct elf_file *e, const struct bytes *comment, const struct bytes *rodata, char *out)
+static bool take_rust(const struct elf_file *e, const struct bytes *comment,
+		      const struct bytes *rodata, char *out)
 {
 	struct bytes names = load(e, &e->debug[ELF_DEBUG_STR], SCAN_MAX);
 	bool found = take_behind(comment, "rustc version ", "Rust", out) ||
@@ -156,11 +162,13 @@ void compiler_detect(const struct elf_file *e, char out[COMPILER_MAX])
 	rodata = load(e, &e->rodata, SCAN_MAX);
 	data = load(e, &e->data, SCAN_MAX);
 	dynstr = load(e, &e->dynstr, SCAN_MAX);
-	if (!take_go(e, out) && !take_name(has_both(&rodata, "OCAMLRUN", "PARAM"), "OCaml", out) &&
-	    !take_behind(&comment, "GHC ", "GHC", out) && !take_rust(e, &comment, &rodata, out) &&
+	if (!take_go(e, out) &&
+	    !take_name(has_both(&rodata, "OCAMLRUN", "PARAM"), "OCaml", out) &&
+	    !take_behind(&comment, "GHC ", "GHC", out) &&
+	    !take_rust(e, &comment, &rodata, out) &&
 	    !take_name(find(&dynstr, "_d_run_main"), "DMD", out) &&
-	    !take_behind(&comment, "clang version ", "Clang", out) && !take_gcc(&comment, out) &&
-	    !take_behind(&data, "FPC ", "FPC", out))
+	    !take_behind(&comment, "clang version ", "Clang", out) &&
+	    !take_gcc(&comment, out) && !take_behind(&data, "FPC ", "FPC", out))
 		take_name(find(&comment, "TCC") || find(&comment, "tcc "), "TCC", out);
 	free(comment.p);
 	free(rodata.p);

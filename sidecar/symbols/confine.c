@@ -85,9 +85,10 @@ static int filter_allow(scmp_filter_ctx f, const int *calls, size_t n)
 /* Memory without a file behind it, and never executable. */
 static int filter_allow_memory(scmp_filter_ctx f)
 {
-	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
-				   SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
-				   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+	int err = seccomp_rule_add(
+		f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+		SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+		SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
 
 	if (!err)
 		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
@@ -98,59 +99,127 @@ static int filter_allow_memory(scmp_filter_ctx f)
 /* fork() and nothing that makes a namespace or a thread. */
 static int filter_allow_fork(scmp_filter_ctx f)
 {
-	const uint64_t extra = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-			       CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_VM | CLONE_PTRACE;
+	const uint64_t extra = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+			       CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_VM |
+			       CLONE_PTRACE;
 	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 				   SCMP_A0(SCMP_CMP_MASKED_EQ, extra, 0));
 
-	/* libc tries it first and takes ENOSYS for an answer: its flags cannot be seen by a filter. */
+	/* libc tries it first and takes ENOSYS for an answer: its flags cannot be seen by
+	 * a filter. */
 	if (!err)
 		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	return err;
 }
 
-/* The worker's filter is put on top of the launcher's, so this holds all that a worker needs too. */
+/* The worker's filter is put on top of the launcher's, so this holds all that a worker
+ * needs too. */
 static const int launcher_calls[] = {
-	SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendto), SCMP_SYS(recvfrom), SCMP_SYS(ppoll),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(ppoll),
 #ifdef __NR_poll
 	SCMP_SYS(poll),
 #endif
-	SCMP_SYS(wait4), SCMP_SYS(waitid), SCMP_SYS(kill), SCMP_SYS(pidfd_open), SCMP_SYS(close),
-	SCMP_SYS(close_range), SCMP_SYS(socketpair), SCMP_SYS(setresuid), SCMP_SYS(setresgid),
-	SCMP_SYS(setgroups), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
-	SCMP_SYS(getresuid), SCMP_SYS(getresgid), SCMP_SYS(getgroups), SCMP_SYS(capget), SCMP_SYS(capset),
-	SCMP_SYS(prctl), SCMP_SYS(seccomp), SCMP_SYS(prlimit64), SCMP_SYS(getppid), SCMP_SYS(getpid),
-	SCMP_SYS(gettid), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(rt_sigaction),
-	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(io_uring_setup),
-	SCMP_SYS(io_uring_register), SCMP_SYS(io_uring_enter), SCMP_SYS(tgkill), SCMP_SYS(fcntl),
-	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex),
-	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
-	SCMP_SYS(getrandom), SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(fstat),
-	SCMP_SYS(sched_yield), SCMP_SYS(restart_syscall), SCMP_SYS(write), SCMP_SYS(sysinfo),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(kill),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(close),
+	SCMP_SYS(close_range),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(setresuid),
+	SCMP_SYS(setresgid),
+	SCMP_SYS(setgroups),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(getresuid),
+	SCMP_SYS(getresgid),
+	SCMP_SYS(getgroups),
+	SCMP_SYS(capget),
+	SCMP_SYS(capset),
+	SCMP_SYS(prctl),
+	SCMP_SYS(seccomp),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(getppid),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(io_uring_register),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(futex),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(read),
+	SCMP_SYS(pread64),
+	SCMP_SYS(fstat),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(write),
+	SCMP_SYS(sysinfo),
 };
 
 static const int worker_calls[] = {
-	SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(sendto), SCMP_SYS(recvfrom),
-	SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(fstat), SCMP_SYS(close), SCMP_SYS(munmap),
-	SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex), SCMP_SYS(exit),
-	SCMP_SYS(exit_group), SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(sched_yield), SCMP_SYS(sysinfo),
+	SCMP_SYS(sendmsg),	  SCMP_SYS(recvmsg),
+	SCMP_SYS(sendto),	  SCMP_SYS(recvfrom),
+	SCMP_SYS(read),		  SCMP_SYS(pread64),
+	SCMP_SYS(fstat),	  SCMP_SYS(close),
+	SCMP_SYS(munmap),	  SCMP_SYS(mremap),
+	SCMP_SYS(madvise),	  SCMP_SYS(brk),
+	SCMP_SYS(futex),	  SCMP_SYS(exit),
+	SCMP_SYS(exit_group),	  SCMP_SYS(clock_gettime),
+	SCMP_SYS(getrandom),	  SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall),
+	SCMP_SYS(sched_yield),	  SCMP_SYS(sysinfo),
 	SCMP_SYS(ppoll),
 };
 
-/* What only an intruder would call ends the process; other mistakes are answered EPERM. */
+/* What only an intruder would call ends the process; other mistakes are answered EPERM.
+ */
 static const int intruder_calls[] = {
-	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
-	SCMP_SYS(process_vm_writev), SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bpf),
-	SCMP_SYS(perf_event_open), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(mount),
-	SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(userfaultfd),
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(socket),
+	SCMP_SYS(connect),
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(mount),
+	SCMP_SYS(unshare),
+	SCMP_SYS(setns),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(add_key),
+	SCMP_SYS(userfaultfd),
 };
 
 static int filter_kill_intruders(scmp_filter_ctx f)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(intruder_calls) / sizeof(intruder_calls[0]) && !err; i++)
+	for (size_t i = 0; i < sizeof(intruder_calls) / sizeof(intruder_calls[0]) && !err;
+	     i++)
 		err = seccomp_rule_add(f, SCMP_ACT_KILL_PROCESS, intruder_calls[i], 0);
 	return err;
 }
@@ -170,7 +239,8 @@ static int launcher_filter(void)
 	int err = f ? 0 : -ENOMEM;
 
 	if (!err)
-		err = filter_allow(f, launcher_calls, sizeof(launcher_calls) / sizeof(launcher_calls[0]));
+		err = filter_allow(f, launcher_calls,
+				   sizeof(launcher_calls) / sizeof(launcher_calls[0]));
 	if (!err)	/* io_uring's rings are mapped from its descriptor by the worker to be */
 		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
 				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
@@ -247,7 +317,8 @@ int confine_worker_filter(bool uring)
 	int err = f ? 0 : -ENOMEM;
 
 	if (!err)
-		err = filter_allow(f, worker_calls, sizeof(worker_calls) / sizeof(worker_calls[0]));
+		err = filter_allow(f, worker_calls,
+				   sizeof(worker_calls) / sizeof(worker_calls[0]));
 	if (!err)
 		err = filter_allow_memory(f);
 	if (!err && uring)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door for the worker's answers.  The worker has parsed hostile bytes and may be taken over, so
- * every length, count and offset is checked here, once; what comes out points into the caller's buffer
- * and can be used without further thought.  Journaled answers pass here too.
+ * The door for the worker's answers.  The worker has parsed hostile bytes and may be
+ * taken over, so every length, count and offset is checked here, once; what comes out
+ * points into the caller's buffer and can be used without further thought.  Journaled
+ * answers pass here too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +34,10 @@ struct string_area {
 	uint32_t    size;
 };
 
-/* 0 is absent; anything else must start inside the area, whose last byte is NUL, and be short enough. */
-static bool area_get(const struct string_area *a, uint32_t at, uint32_t max, const char **out)
+/* 0 is absent; anything else must start inside the area, whose last byte is NUL, and be
+ * short enough. */
+static bool area_get(const struct string_area *a, uint32_t at, uint32_t max,
+		     const char **out)
 {
 	*out = NULL;
 	if (!at)
@@ -46,8 +49,8 @@ static bool area_get(const struct string_area *a, uint32_t at, uint32_t max, con
 }
 
 /* The fixed part is `fixed` bytes; what follows must be exactly the string area. */
-static bool area_open(const struct wire_answer *h, const char *buf, size_t n, size_t fixed,
-		      struct string_area *a)
+static bool area_open(const struct wire_answer *h, const char *buf, size_t n,
+		      size_t fixed, struct string_area *a)
 {
 	if (fixed > n || h->strings != n - fixed)
 		return false;
@@ -75,7 +78,8 @@ static bool hex_text(const char *s)
 	return !s || strspn(s, "0123456789abcdef") == strlen(s);
 }
 
-static int decode_file(const struct wire_answer *h, const char *buf, size_t n, struct sym_answer *out)
+static int decode_file(const struct wire_answer *h, const char *buf, size_t n,
+		       struct sym_answer *out)
 {
 	size_t fixed = sizeof(*h) + sizeof(struct wire_file);
 	struct string_area a;
@@ -94,8 +98,9 @@ static int decode_file(const struct wire_answer *h, const char *buf, size_t n, s
 	    !area_get(&a, f.error, WIRE_ERROR_MAX, &out->error) ||
 	    !area_get(&a, f.compiler, WIRE_ERROR_MAX, &out->compiler))
 		return -EBADMSG;
-	if (!hex_text(out->gnu_build_id) || !hex_text(out->htlhash) || !plain_text(out->go_build_id) ||
-	    !plain_text(out->error) || !plain_text(out->compiler) || !link_is_safe(out->debug_link))
+	if (!hex_text(out->gnu_build_id) || !hex_text(out->htlhash) ||
+	    !plain_text(out->go_build_id) || !plain_text(out->error) ||
+	    !plain_text(out->compiler) || !link_is_safe(out->debug_link))
 		return -EBADMSG;
 	out->n_segments = h->n;
 	out->is_elf = h->flags & WIRE_IS_ELF;
@@ -107,8 +112,8 @@ static int decode_file(const struct wire_answer *h, const char *buf, size_t n, s
 	return 0;
 }
 
-static int decode_names(struct symbols_decoder *d, const struct wire_answer *h, const char *buf, size_t n,
-			struct sym_answer *out)
+static int decode_names(struct symbols_decoder *d, const struct wire_answer *h,
+			const char *buf, size_t n, struct sym_answer *out)
 {
 	struct string_area a;
 	struct wire_name w;
@@ -125,7 +130,8 @@ static int decode_names(struct symbols_decoder *d, const struct wire_answer *h, 
 			.address = w.address, .line = w.line, .offset = w.offset,
 			.inlined = w.inlined, .type = w.type,
 		};
-		/* The last level of an address is never inlined: there is nothing to be inlined into. */
+		/* The last level of an address is never inlined: there is nothing to be
+		 * inlined into. */
 		if (i && d->names[i - 1].inlined && d->names[i - 1].address != w.address)
 			return -EBADMSG;
 		if (w.inlined > 1 || (w.inlined && i + 1 == h->n))
@@ -141,7 +147,8 @@ static int decode_names(struct symbols_decoder *d, const struct wire_answer *h, 
 	return 0;
 }
 
-int symbols_decode(struct symbols_decoder *d, const void *buf, size_t n, struct sym_answer *out)
+int symbols_decode(struct symbols_decoder *d, const void *buf, size_t n,
+		   struct sym_answer *out)
 {
 	struct wire_answer h;
 

@@ -15,8 +15,9 @@ struct sink {
 };
 
 /*
- * A few bytes of mangled name can ask for gigabytes of text (each substitution may repeat all before
- * it), and the demangler offers no way to stop it but leaving: it holds only its own stack here.
+ * A few bytes of mangled name can ask for gigabytes of text (each substitution may repeat
+ * all before it), and the demangler offers no way to stop it but leaving: it holds only
+ * its own stack here.
  */
 static void sink_take(const char *text, size_t len, void *arg)
 {

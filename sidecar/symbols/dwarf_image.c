@@ -11,7 +11,8 @@
 
 struct section { uint8_t *bytes; size_t n; uint32_t name; };
 
-static int section_load(const struct elf_file *e, const struct elf_part *part, size_t max, struct section *s)
+static int section_load(const struct elf_file *e, const struct elf_part *part, size_t max,
+			struct section *s)
 {
 	void *raw;
 	int err = source_load(&e->src, part->offset, part->size, max, &raw);
@@ -37,8 +38,12 @@ static uint64_t section_size(const struct elf_file *e, const struct elf_part *pa
 	if (!part->compressed)
 		return part->size;
 	if (e->is64)
-		return source_read(&e->src, part->offset, &wide, sizeof(wide)) ? 0 : wide.ch_size;
-	return source_read(&e->src, part->offset, &narrow, sizeof(narrow)) ? 0 : narrow.ch_size;
+		return source_read(&e->src, part->offset, &wide, sizeof(wide))
+			       ? 0
+			       : wide.ch_size;
+	return source_read(&e->src, part->offset, &narrow, sizeof(narrow))
+		       ? 0
+		       : narrow.ch_size;
 }
 
 /* Known before anything is unpacked in vain. */
@@ -76,8 +81,13 @@ static uint32_t names_lay(struct section *s, char *names)
 static void header_put(char *image, const struct elf_file *e, uint64_t shoff)
 {
 	Elf64_Ehdr h = {
-		.e_type = ET_EXEC, .e_machine = e->machine, .e_version = EV_CURRENT, .e_shoff = shoff,
-		.e_ehsize = sizeof(h), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = IMAGE_SECTIONS,
+		.e_type = ET_EXEC,
+		.e_machine = e->machine,
+		.e_version = EV_CURRENT,
+		.e_shoff = shoff,
+		.e_ehsize = sizeof(h),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = IMAGE_SECTIONS,
 		.e_shstrndx = IMAGE_SECTIONS - 1,
 	};
 
@@ -88,21 +98,29 @@ static void header_put(char *image, const struct elf_file *e, uint64_t shoff)
 	memcpy(image, &h, sizeof(h));
 }
 
-static int image_lay(const struct elf_file *e, struct section *s, char **out, size_t *out_n)
+static int image_lay(const struct elf_file *e, struct section *s, char **out,
+		     size_t *out_n)
 {
 	char names[512] = "";
 	Elf64_Shdr sh[IMAGE_SECTIONS] = { { 0 } };
-	uint32_t last = names_lay(s, names), names_n = last + (uint32_t)sizeof(".shstrtab");
+	uint32_t last = names_lay(s, names),
+		 names_n = last + (uint32_t)sizeof(".shstrtab");
 	size_t at = sizeof(Elf64_Ehdr);
 	char *image;
 
 	for (int i = 0; i < ELF_DEBUG_PARTS; i++) {
-		sh[i + 1] = (Elf64_Shdr){ .sh_name = s[i].name, .sh_type = s[i].n ? SHT_PROGBITS : SHT_NULL,
-					  .sh_offset = at, .sh_size = s[i].n, .sh_addralign = 8 };
+		sh[i + 1] = (Elf64_Shdr){ .sh_name = s[i].name,
+					  .sh_type = s[i].n ? SHT_PROGBITS : SHT_NULL,
+					  .sh_offset = at,
+					  .sh_size = s[i].n,
+					  .sh_addralign = 8 };
 		at = (at + s[i].n + 7) & ~(size_t)7;
 	}
-	sh[IMAGE_SECTIONS - 1] = (Elf64_Shdr){ .sh_name = last, .sh_type = SHT_STRTAB, .sh_offset = at,
-					       .sh_size = names_n, .sh_addralign = 1 };
+	sh[IMAGE_SECTIONS - 1] = (Elf64_Shdr){ .sh_name = last,
+					       .sh_type = SHT_STRTAB,
+					       .sh_offset = at,
+					       .sh_size = names_n,
+					       .sh_addralign = 1 };
 	*out_n = ((at + names_n + 7) & ~(size_t)7) + sizeof(sh);
 	image = calloc(1, *out_n);
 	if (!image)

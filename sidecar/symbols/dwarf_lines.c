@@ -74,13 +74,15 @@ static int read_units(struct dwarf_lines *d)
 	size_t header;
 	int err = 0;
 
-	while (!err && !dwarf_nextcu(d->dw, offset, &next, &header, NULL, NULL, NULL) && next > offset) {
+	while (!err && !dwarf_nextcu(d->dw, offset, &next, &header, NULL, NULL, NULL) &&
+	       next > offset) {
 		Dwarf_Addr base, start, end;
 		ptrdiff_t at = 0;
 		Dwarf_Die die;
 
 		if (dwarf_offdie(d->dw, offset + header, &die))
-			while (!err && (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0)
+			while (!err &&
+			       (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0)
 				err = add_range(d, start, end, offset + header);
 		offset = next;
 	}
@@ -150,7 +152,8 @@ static bool find_unit(struct dwarf_lines *d, uint64_t addr, Dwarf_Die *cu)
 		else
 			high = mid;
 	}
-	/* Units may overlap where a linker dropped sections; a few steps back find the right one. */
+	/* Units may overlap where a linker dropped sections; a few steps back find the
+	 * right one. */
 	for (uint32_t i = low; i > 0 && low - i < 8; i--)
 		if (addr < d->ranges[i - 1].end)
 			return dwarf_offdie(d->dw, d->ranges[i - 1].cu, cu);
@@ -158,17 +161,23 @@ static bool find_unit(struct dwarf_lines *d, uint64_t addr, Dwarf_Die *cu)
 }
 
 /* Code that holds addr, outermost first. */
-struct chain { Dwarf_Die die[LINES_MAX_CHAIN]; uint32_t n; uint32_t visits; uint64_t addr; };
+struct chain {
+	Dwarf_Die die[LINES_MAX_CHAIN];
+	uint32_t n;
+	uint32_t visits;
+	uint64_t addr;
+};
 
 static bool may_hold_functions(int tag)
 {
-	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
-	       tag == DW_TAG_class_type;
+	return tag == DW_TAG_namespace || tag == DW_TAG_module ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
 }
 
 static bool is_code(int tag)
 {
-	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+	       tag == DW_TAG_lexical_block;
 }
 
 /* true: found, stop looking among the siblings. */
@@ -214,14 +223,16 @@ static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct dwarf_level *out)
 	Dwarf_Word value;
 	size_t n;
 
-	if (dwarf_attr(die, DW_AT_call_line, &attr) && !dwarf_formudata(&attr, &value) && value <= UINT32_MAX)
+	if (dwarf_attr(die, DW_AT_call_line, &attr) && !dwarf_formudata(&attr, &value) &&
+	    value <= UINT32_MAX)
 		out->line = (uint32_t)value;
 	if (dwarf_attr(die, DW_AT_call_file, &attr) && !dwarf_formudata(&attr, &value) &&
 	    !dwarf_getsrcfiles(cu, &files, &n) && value < n)
 		out->file = dwarf_filesrc(files, value, NULL, NULL);
 }
 
-static uint32_t fill_levels(Dwarf_Die *cu, struct chain *c, struct dwarf_level *levels, uint32_t max)
+static uint32_t fill_levels(Dwarf_Die *cu, struct chain *c, struct dwarf_level *levels,
+			    uint32_t max)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(cu, c->addr);
 	uint32_t n = c->n < max ? c->n : max;
@@ -242,7 +253,8 @@ static uint32_t fill_levels(Dwarf_Die *cu, struct chain *c, struct dwarf_level *
 	return n ? n : 1;
 }
 
-uint32_t dwarf_lines_find(struct dwarf_lines *d, uint64_t addr, struct dwarf_level *levels, uint32_t max)
+uint32_t dwarf_lines_find(struct dwarf_lines *d, uint64_t addr,
+			  struct dwarf_level *levels, uint32_t max)
 {
 	size_t before = heap_now();
 	struct chain *c;

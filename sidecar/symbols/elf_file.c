@@ -12,7 +12,11 @@
 #define ELF_NAMES_MAX (1u << 20)	/* section names */
 
 /* Both classes in the wider form. */
-struct header { uint64_t phoff, shoff; uint32_t phnum, shnum, shstrndx; uint16_t phentsize, shentsize; };
+struct header {
+	uint64_t phoff, shoff;
+	uint32_t phnum, shnum, shstrndx;
+	uint16_t phentsize, shentsize;
+};
 
 static const char *const debug_names[ELF_DEBUG_PARTS] = {
 	[ELF_DEBUG_INFO] = ".debug_info", [ELF_DEBUG_ABBREV] = ".debug_abbrev",
@@ -36,8 +40,9 @@ static void shdr_get(const struct elf_file *e, const uint8_t *p, Elf64_Shdr *out
 		return;
 	}
 	memcpy(&s, p, sizeof(s));
-	*out = (Elf64_Shdr){ s.sh_name, s.sh_type, s.sh_flags, s.sh_addr, s.sh_offset, s.sh_size, s.sh_link,
-			     s.sh_info, s.sh_addralign, s.sh_entsize };
+	*out = (Elf64_Shdr){ s.sh_name,	     s.sh_type,	  s.sh_flags, s.sh_addr,
+			     s.sh_offset,    s.sh_size,	  s.sh_link,  s.sh_info,
+			     s.sh_addralign, s.sh_entsize };
 }
 
 static void phdr_get(const struct elf_file *e, const uint8_t *p, Elf64_Phdr *out)
@@ -49,11 +54,12 @@ static void phdr_get(const struct elf_file *e, const uint8_t *p, Elf64_Phdr *out
 		return;
 	}
 	memcpy(&h, p, sizeof(h));
-	*out = (Elf64_Phdr){ h.p_type, h.p_flags, h.p_offset, h.p_vaddr, h.p_paddr, h.p_filesz, h.p_memsz,
-			     h.p_align };
+	*out = (Elf64_Phdr){ h.p_type,	h.p_flags,  h.p_offset, h.p_vaddr,
+			     h.p_paddr, h.p_filesz, h.p_memsz,	h.p_align };
 }
 
-static int header_get(struct elf_file *e, const uint8_t *head, size_t n, struct header *h, const char **why)
+static int header_get(struct elf_file *e, const uint8_t *head, size_t n, struct header *h,
+		      const char **why)
 {
 	Elf64_Ehdr eh;
 	Elf32_Ehdr e32;
@@ -70,10 +76,15 @@ static int header_get(struct elf_file *e, const uint8_t *head, size_t n, struct 
 		memcpy(&eh, head, sizeof(eh));
 	} else if (head[EI_CLASS] == ELFCLASS32 && n >= sizeof(e32)) {
 		memcpy(&e32, head, sizeof(e32));
-		eh = (Elf64_Ehdr){ .e_type = e32.e_type, .e_machine = e32.e_machine, .e_phoff = e32.e_phoff,
-			.e_shoff = e32.e_shoff, .e_phentsize = e32.e_phentsize, .e_phnum = e32.e_phnum,
-			.e_shentsize = e32.e_shentsize, .e_shnum = e32.e_shnum,
-			.e_shstrndx = e32.e_shstrndx };
+		eh = (Elf64_Ehdr){ .e_type = e32.e_type,
+				   .e_machine = e32.e_machine,
+				   .e_phoff = e32.e_phoff,
+				   .e_shoff = e32.e_shoff,
+				   .e_phentsize = e32.e_phentsize,
+				   .e_phnum = e32.e_phnum,
+				   .e_shentsize = e32.e_shentsize,
+				   .e_shnum = e32.e_shnum,
+				   .e_shstrndx = e32.e_shstrndx };
 	} else {
 		return -ENOEXEC;
 	}
@@ -81,8 +92,8 @@ static int header_get(struct elf_file *e, const uint8_t *head, size_t n, struct 
 	e->is64 = head[EI_CLASS] == ELFCLASS64;
 	e->type = eh.e_type;
 	e->machine = eh.e_machine;
-	*h = (struct header){ eh.e_phoff, eh.e_shoff, eh.e_phnum, eh.e_shnum, eh.e_shstrndx,
-			      eh.e_phentsize, eh.e_shentsize };
+	*h = (struct header){ eh.e_phoff,    eh.e_shoff,     eh.e_phnum,    eh.e_shnum,
+			      eh.e_shstrndx, eh.e_phentsize, eh.e_shentsize };
 	return 0;
 }
 
@@ -92,7 +103,8 @@ static void add_load(struct elf_file *e, const Elf64_Phdr *p)
 	uint32_t at = e->n_segments;
 
 	if (at == SYM_MAX_SEGMENTS) {
-		/* Full: code is what matters, so it takes the place of a segment without. */
+		/* Full: code is what matters, so it takes the place of a segment without.
+		 */
 		for (at = 0; at < SYM_MAX_SEGMENTS; at++)
 			if (!(e->segments[at].flags & PF_X))
 				break;
@@ -101,8 +113,8 @@ static void add_load(struct elf_file *e, const Elf64_Phdr *p)
 	} else {
 		e->n_segments++;
 	}
-	e->segments[at] = (struct sym_segment){ p->p_offset, p->p_vaddr, p->p_filesz, p->p_memsz,
-						p->p_flags, 0 };
+	e->segments[at] = (struct sym_segment){ p->p_offset, p->p_vaddr, p->p_filesz,
+						p->p_memsz,  p->p_flags, 0 };
 }
 
 static void add_text(struct elf_file *e, uint64_t start, uint64_t size)
@@ -142,7 +154,8 @@ static void read_phdrs(struct elf_file *e, const struct header *h)
 		else if (p.p_type == PT_NOTE)
 			read_notes(e, p.p_offset, p.p_filesz, p.p_align);
 		else if (p.p_type == PT_DYNAMIC)
-			e->dynamic = (struct elf_part){ .offset = p.p_offset, .size = p.p_filesz };
+			e->dynamic = (struct elf_part){ .offset = p.p_offset,
+							.size = p.p_filesz };
 		e->has_dynamic |= p.p_type == PT_DYNAMIC;
 		e->has_interp |= p.p_type == PT_INTERP;
 	}
@@ -171,7 +184,8 @@ static void read_debug_link(struct elf_file *e, uint64_t offset, uint64_t size)
 
 static struct elf_part part_of(const struct elf_file *e, const Elf64_Shdr *s)
 {
-	/* NOBITS sections of a split debug file keep a size and an offset that mean nothing. */
+	/* NOBITS sections of a split debug file keep a size and an offset that mean
+	 * nothing. */
 	if (s->sh_type == SHT_NOBITS || s->sh_offset > e->src.size ||
 	    s->sh_size > e->src.size - s->sh_offset || s->sh_size > ELF_SECTION_MAX)
 		return (struct elf_part){ 0 };
@@ -180,10 +194,14 @@ static struct elf_part part_of(const struct elf_file *e, const Elf64_Shdr *s)
 }
 
 /* True: one of those where compilers sign. */
-static bool take_signature(struct elf_file *e, const struct elf_part *part, const char *name)
+static bool take_signature(struct elf_file *e, const struct elf_part *part,
+			   const char *name)
 {
-	struct elf_part *to = !strcmp(name, ".comment") ? &e->comment : !strcmp(name, ".rodata") ? &e->rodata :
-			      !strcmp(name, ".data") ? &e->data : !strcmp(name, ".go.buildinfo") ? &e->go_buildinfo : NULL;
+	struct elf_part *to = !strcmp(name, ".comment")	       ? &e->comment
+			      : !strcmp(name, ".rodata")       ? &e->rodata
+			      : !strcmp(name, ".data")	       ? &e->data
+			      : !strcmp(name, ".go.buildinfo") ? &e->go_buildinfo
+							       : NULL;
 
 	if (to && !to->size)
 		*to = *part;
@@ -191,7 +209,8 @@ static bool take_signature(struct elf_file *e, const struct elf_part *part, cons
 }
 
 /* Stubs and what binds them. */
-static void take_plt(struct elf_file *e, const struct elf_part *part, uint32_t type, const char *name)
+static void take_plt(struct elf_file *e, const struct elf_part *part, uint32_t type,
+		     const char *name)
 {
 	if (type == SHT_RELA && !strcmp(name, ".rela.plt"))
 		e->rela_plt = *part;
@@ -205,7 +224,8 @@ static void take_plt(struct elf_file *e, const struct elf_part *part, uint32_t t
 		e->plt[ELF_PLT_GOT] = *part;
 }
 
-static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Shdr *link, const char *name)
+static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Shdr *link,
+			 const char *name)
 {
 	struct elf_part part = part_of(e, s);
 
@@ -251,8 +271,8 @@ static char *read_names(const struct elf_file *e, const Elf64_Shdr *s, size_t *n
 	return names;
 }
 
-static void scan_sections(struct elf_file *e, const uint8_t *table, uint32_t n, size_t entry,
-			  uint32_t shstrndx)
+static void scan_sections(struct elf_file *e, const uint8_t *table, uint32_t n,
+			  size_t entry, uint32_t shstrndx)
 {
 	Elf64_Shdr s, link;
 	size_t names_len = 0;
@@ -279,7 +299,8 @@ static void read_sections(struct elf_file *e, struct header *h)
 	Elf64_Shdr first;
 	void *table;
 
-	if (!h->shoff || h->shentsize != entry || source_read(&e->src, h->shoff, first_bytes, entry))
+	if (!h->shoff || h->shentsize != entry ||
+	    source_read(&e->src, h->shoff, first_bytes, entry))
 		return;
 	/* Counts that do not fit the header stand in section 0. */
 	shdr_get(e, first_bytes, &first);
@@ -288,15 +309,16 @@ static void read_sections(struct elf_file *e, struct header *h)
 	if (h->shstrndx == SHN_XINDEX)
 		h->shstrndx = first.sh_link;
 	if (!h->shnum || h->shnum > ELF_MAX_SECTIONS ||
-	    source_load(&e->src, h->shoff, (uint64_t)h->shnum * entry, ELF_SECTION_MAX, &table))
+	    source_load(&e->src, h->shoff, (uint64_t)h->shnum * entry, ELF_SECTION_MAX,
+			&table))
 		return;
 	e->has_sections = true;
 	scan_sections(e, table, h->shnum, entry, h->shstrndx);
 	free(table);
 }
 
-int elf_file_parse(struct elf_file *e, const struct source *src, const uint8_t *head, size_t head_len,
-		   const char **why)
+int elf_file_parse(struct elf_file *e, const struct source *src, const uint8_t *head,
+		   size_t head_len, const char **why)
 {
 	struct header h;
 	int err;
@@ -338,8 +360,8 @@ bool elf_file_in_text(const struct elf_file *e, uint64_t addr, uint64_t *end)
 	return false;
 }
 
-void elf_htlhash(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
-		 uint64_t size, char out[33])
+void elf_htlhash(const uint8_t *head, size_t head_len, const uint8_t *tail,
+		 size_t tail_len, uint64_t size, char out[33])
 {
 	uint8_t length[8], digest[SHA256_DIGEST_LENGTH];
 	SHA2_CTX ctx;

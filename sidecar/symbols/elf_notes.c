@@ -41,14 +41,19 @@ void elf_notes_scan(struct elf_file *e, const uint8_t *notes, size_t n, size_t a
 		Elf64_Nhdr h;
 
 		memcpy(&h, notes + at, sizeof(h));
-		/* 8-aligned notes align what follows the name relative to the note's start. */
-		name_room = ((sizeof(h) + (size_t)h.n_namesz + align - 1) & ~(align - 1)) - sizeof(h);
+		/* 8-aligned notes align what follows the name relative to the note's
+		 * start. */
+		name_room =
+			((sizeof(h) + (size_t)h.n_namesz + align - 1) & ~(align - 1)) -
+			sizeof(h);
 		desc_room = ((size_t)h.n_descsz + align - 1) & ~(align - 1);
 		if (name_room > left || h.n_descsz > left - name_room)
 			return;
-		if (h.n_namesz == 4 && !memcmp(name, "GNU", 4) && h.n_type == NT_GNU_BUILD_ID)
+		if (h.n_namesz == 4 && !memcmp(name, "GNU", 4) &&
+		    h.n_type == NT_GNU_BUILD_ID)
 			take_gnu_build_id(e, name + name_room, h.n_descsz);
-		else if (h.n_namesz == 4 && !memcmp(name, "Go\0", 4) && h.n_type == NOTE_GO_BUILD_ID)
+		else if (h.n_namesz == 4 && !memcmp(name, "Go\0", 4) &&
+			 h.n_type == NOTE_GO_BUILD_ID)
 			take_go_build_id(e, name + name_room, h.n_descsz);
 		if (desc_room > left - name_room)
 			return;
@@ -57,7 +62,8 @@ void elf_notes_scan(struct elf_file *e, const uint8_t *notes, size_t n, size_t a
 }
 
 /* Address to offset in the file, by the PT_LOADs. */
-static bool offset_of(const struct elf_file *e, uint64_t addr, uint64_t *offset, uint64_t *left)
+static bool offset_of(const struct elf_file *e, uint64_t addr, uint64_t *offset,
+		      uint64_t *left)
 {
 	for (uint32_t i = 0; i < e->n_segments; i++) {
 		const struct sym_segment *s = &e->segments[i];
@@ -146,7 +152,8 @@ static bool dynamic_load(const struct elf_file *e, struct dynamic *d)
 
 	memset(d, 0, sizeof(*d));
 	n = n < DYNAMIC_MAX ? n : DYNAMIC_MAX;
-	if (!n || source_load(&e->src, e->dynamic.offset, n * entry, DYNAMIC_MAX * entry, &table))
+	if (!n || source_load(&e->src, e->dynamic.offset, n * entry, DYNAMIC_MAX * entry,
+			      &table))
 		return false;
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t pair[2];
@@ -178,9 +185,12 @@ void elf_dynamic_read(struct elf_file *e)
 	n = d.hash ? sysv_hash_count(e, d.hash) : 0;
 	if (!n && d.gnu_hash)
 		n = gnu_hash_count(e, d.gnu_hash);
-	if (!n || !offset_of(e, d.symtab, &sym_at, &sym_left) || !offset_of(e, d.strtab, &str_at, &str_left))
+	if (!n || !offset_of(e, d.symtab, &sym_at, &sym_left) ||
+	    !offset_of(e, d.strtab, &str_at, &str_left))
 		return;
-	e->dynsym = (struct elf_part){ sym_at, n * entry < sym_left ? n * entry : sym_left, d.symtab, entry,
-				       false };
-	e->dynstr = (struct elf_part){ str_at, d.strsz < str_left ? d.strsz : str_left, d.strtab, 0, false };
+	e->dynsym = (struct elf_part){ sym_at,
+				       n * entry < sym_left ? n * entry : sym_left,
+				       d.symtab, entry, false };
+	e->dynstr = (struct elf_part){ str_at, d.strsz < str_left ? d.strsz : str_left,
+				       d.strtab, 0, false };
 }

@@ -40,7 +40,8 @@ bool file_io_is_uring(const struct file_io *io)
 	return io && io->ring;
 }
 
-/* From what is there already: short reads are completed, the end of the file is not an error. */
+/* From what is there already: short reads are completed, the end of the file is not an
+ * error. */
 static void read_on(struct file_read *r)
 {
 	while (r->got >= 0 && (size_t)r->got < r->len) {
@@ -61,7 +62,8 @@ void file_io_batch(struct file_io *io, struct file_read *reads, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		reads[i].got = 0;
-	/* One read gains nothing by the ring; several save the system calls, and the waits when cold. */
+	/* One read gains nothing by the ring; several save the system calls, and the
+	 * waits when cold. */
 	if (file_io_is_uring(io) && n > 1)
 		uring_read_batch(io->ring, reads, n);
 	for (unsigned int i = 0; i < n; i++)
@@ -69,8 +71,8 @@ void file_io_batch(struct file_io *io, struct file_read *reads, unsigned int n)
 }
 
 /*
- * libc's fstat() is a newfstatat() with an empty path, which a filter cannot tell from one with a path.
- * On x86-64 and arm64 the kernel's struct is libc's.
+ * libc's fstat() is a newfstatat() with an empty path, which a filter cannot tell from
+ * one with a path. On x86-64 and arm64 the kernel's struct is libc's.
  */
 int file_stat(int fd, struct stat *st)
 {
@@ -134,7 +136,8 @@ int source_read(const struct source *s, uint64_t offset, void *buf, size_t len)
 	return (size_t)got == len ? 0 : -ENODATA;
 }
 
-int source_load(const struct source *s, uint64_t offset, uint64_t len, uint64_t max, void **out)
+int source_load(const struct source *s, uint64_t offset, uint64_t len, uint64_t max,
+		void **out)
 {
 	void *buf;
 	int err;

@@ -13,7 +13,8 @@ static void windows_get(struct inspection *f, ssize_t head, ssize_t tail)
 	if (head > 0)
 		f->src.have[0] = (struct window){ 0, (size_t)head, f->head };
 	if (tail > 0)
-		f->src.have[1] = (struct window){ size - (uint64_t)tail, (size_t)tail, f->tail };
+		f->src.have[1] =
+			(struct window){ size - (uint64_t)tail, (size_t)tail, f->tail };
 }
 
 static void fill_answer(struct inspection *f, bool hashed, int err, const char *why)
@@ -43,9 +44,11 @@ static void fill_answer(struct inspection *f, bool hashed, int err, const char *
 
 static void inspect_one(struct inspection *f, ssize_t head, ssize_t tail)
 {
-	size_t want = f->src.size < sizeof(f->head) ? (size_t)f->src.size : sizeof(f->head);
+	size_t want = f->src.size < sizeof(f->head) ? (size_t)f->src.size
+						    : sizeof(f->head);
 	const char *why = "cannot be read";
-	bool whole = head >= 0 && (size_t)head == want && tail >= 0 && (size_t)tail == want;
+	bool whole = head >= 0 && (size_t)head == want && tail >= 0 &&
+		     (size_t)tail == want;
 	int err = head < 0 ? (int)head : 0;
 
 	if (whole)
@@ -65,10 +68,15 @@ void inspect_files(struct inspection *const *f, unsigned int n, struct file_io *
 
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t size = f[i]->src.size;
-		size_t want = size < sizeof(f[i]->head) ? (size_t)size : sizeof(f[i]->head);
+		size_t want = size < sizeof(f[i]->head) ? (size_t)size
+							: sizeof(f[i]->head);
 
-		r[2 * i] = (struct file_read){ .fd = f[i]->src.fd, .buf = f[i]->head, .len = want };
-		r[2 * i + 1] = (struct file_read){ .fd = f[i]->src.fd, .buf = f[i]->tail, .len = want,
+		r[2 * i] = (struct file_read){ .fd = f[i]->src.fd,
+					       .buf = f[i]->head,
+					       .len = want };
+		r[2 * i + 1] = (struct file_read){ .fd = f[i]->src.fd,
+						   .buf = f[i]->tail,
+						   .len = want,
 						   .offset = size - want };
 	}
 	file_io_batch(io, r, 2 * n);

@@ -14,8 +14,9 @@
 #define KALLSYMS_AGAIN_NS 10000000000ull
 #define KALLSYMS_RAW_NS 2000000000ull	/* most is asked in the beginning; then names are packed */
 /*
- * There are no sizes.  A function ends where the next one starts; behind the last one, and behind code
- * of modules and programs that we may not know the neighbours of, it ends after these many bytes.
+ * There are no sizes.  A function ends where the next one starts; behind the last one,
+ * and behind code of modules and programs that we may not know the neighbours of, it ends
+ * after these many bytes.
  */
 #define KALLSYMS_CORE_SIZE 262144u
 #define KALLSYMS_MODULE_SIZE 16384u
@@ -89,7 +90,8 @@ static int names_add(struct kallsyms *k, const char *name, size_t n)
 	if (k->names_used + n + 1 > KALLSYMS_NAMES_MAX)
 		return -E2BIG;
 	if (k->names_used + n + 1 > k->names_room) {
-		uint32_t room = k->names_room ? k->names_room + k->names_room / 4 : 1u << 20;
+		uint32_t room = k->names_room ? k->names_room + k->names_room / 4
+					      : 1u << 20;
 		char *more = realloc(k->names, room);
 
 		if (!more)
@@ -139,7 +141,8 @@ static int take_line(struct kallsyms *k, const char *line, size_t n)
 			return 0;
 		addr = addr << 4 | (uint64_t)d;
 	}
-	if (!i || n - i < 4 || line[i] != ' ' || line[i + 2] != ' ' || !strchr("tTwW", line[i + 1]))
+	if (!i || n - i < 4 || line[i] != ' ' || line[i + 2] != ' ' ||
+	    !strchr("tTwW", line[i + 1]))
 		return 0;
 	name = line + i + 3;
 	len = strnlen(name, n - i - 3);
@@ -277,13 +280,15 @@ static int read_end(struct kallsyms *k, int err)
 	return finish(k, err);
 }
 
-/* Its size reads as zero and only reading on from the front is cheap: plain reads, one after another. */
+/* Its size reads as zero and only reading on from the front is cheap: plain reads, one
+ * after another. */
 int kallsyms_read_some(struct kallsyms *k)
 {
 	int err = k->chunk ? 0 : -ENOMEM;
 
 	for (int i = 0; i < KALLSYMS_READS && !err; i++) {
-		ssize_t got = pread(k->fd, k->chunk + k->have, KALLSYMS_CHUNK - k->have, k->offset);
+		ssize_t got = pread(k->fd, k->chunk + k->have, KALLSYMS_CHUNK - k->have,
+				    k->offset);
 		size_t used;
 
 		if (got < 0 && errno == EINTR)
@@ -303,7 +308,8 @@ int kallsyms_read_some(struct kallsyms *k)
 	return err ? read_end(k, err) : 1;
 }
 
-static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out, const char **module)
+static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out,
+		   const char **module)
 {
 	uint32_t low = 0, high = k->n, room;
 	uint64_t start, end;
@@ -393,7 +399,8 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 
 	if (!k)
 		return 0;
-	each = (k->name ? sizeof(*k->name) : 0) + (k->addr64 ? sizeof(*k->addr64) : sizeof(*k->addr32));
+	each = (k->name ? sizeof(*k->name) : 0) +
+	       (k->addr64 ? sizeof(*k->addr64) : sizeof(*k->addr32));
 	return sizeof(*k) + k->names_room + k->n * each + name_pack_bytes(k->packed);
 }
 

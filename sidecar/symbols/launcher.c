@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher: forked first thing in main(), so that neither it nor a worker inherits the ring, its
- * locks, BPF descriptors or configuration.  It forks a worker when asked, hands the socket to the
- * sidecar, and tells when the worker has died and how.
+ * The launcher: forked first thing in main(), so that neither it nor a worker inherits
+ * the ring, its locks, BPF descriptors or configuration.  It forks a worker when asked,
+ * hands the socket to the sidecar, and tells when the worker has died and how.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,9 @@ struct launcher {
 
 static void launcher_tell(struct launcher *l, uint32_t what, int32_t status, int fd)
 {
-	struct wire_launch_message msg = { .what = what, .serial = l->serial, .pid = (int32_t)l->worker,
+	struct wire_launch_message msg = { .what = what,
+					   .serial = l->serial,
+					   .pid = (int32_t)l->worker,
 					   .status = status };
 	struct iovec iov = { &msg, sizeof(msg) };
 
@@ -48,7 +50,8 @@ static void worker_reap(struct launcher *l, bool force)
 
 	if (!l->worker)
 		return;
-	/* Where that is forbidden the worker ends by itself: the sidecar has closed its socket. */
+	/* Where that is forbidden the worker ends by itself: the sidecar has closed its
+	 * socket. */
 	if (force && kill(l->worker, SIGKILL))
 		force = false;
 	got = waitpid(l->worker, &status, force ? 0 : WNOHANG);
@@ -103,10 +106,12 @@ static void launcher_serve(struct launcher *l)
 		worker_reap(l, true);
 }
 
-/* A Ctrl-C or a stop of the whole group is the sidecar's to handle: it still wants names for its last drain. */
+/* A Ctrl-C or a stop of the whole group is the sidecar's to handle: it still wants names
+ * for its last drain. */
 static void ignore_signals(void)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM };
+	static const int ignored[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
+				       SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM };
 	sigset_t none;
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)

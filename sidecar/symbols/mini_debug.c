@@ -73,7 +73,8 @@ static int inflate_to(const uint8_t *in, size_t n, uint8_t *out, size_t out_n)
 	return ret == Z_STREAM_END && z.total_out == out_n ? 0 : -EBADMSG;
 }
 
-int unpack_section(const uint8_t *in, size_t n, bool is64, size_t max, uint8_t **out, size_t *out_n)
+int unpack_section(const uint8_t *in, size_t n, bool is64, size_t max, uint8_t **out,
+		   size_t *out_n)
 {
 	size_t head = is64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
 	uint32_t type, size32;
@@ -117,9 +118,11 @@ int mini_debug_add(struct symbol_builder *b, const struct elf_file *e)
 
 	if (!inner)
 		return -ENOMEM;
-	err = source_load(&e->src, e->debugdata.offset, e->debugdata.size, XZ_IN_MAX, &packed);
+	err = source_load(&e->src, e->debugdata.offset, e->debugdata.size, XZ_IN_MAX,
+			  &packed);
 	if (!err)
-		err = unpack_xz(packed, (size_t)e->debugdata.size, MINI_DEBUG_MAX, &plain, &n);
+		err = unpack_xz(packed, (size_t)e->debugdata.size, MINI_DEBUG_MAX, &plain,
+				&n);
 	free(packed);
 	if (err)
 		goto out;

@@ -27,7 +27,8 @@ static uint32_t block_count(uint32_t n)
 }
 
 /* One block's strings one behind another; bytes, 0 when they are too long. */
-static size_t gather(struct name_pack *p, const char *text, const uint32_t *at, uint32_t first)
+static size_t gather(struct name_pack *p, const char *text, const uint32_t *at,
+		     uint32_t first)
 {
 	size_t n = 0;
 
@@ -77,7 +78,8 @@ static int pack_block(struct name_pack *p, z_stream *z, size_t n)
 	return p->packed_n > UINT32_MAX ? -E2BIG : 0;
 }
 
-static int pack_all(struct name_pack *p, z_stream *z, const char *text, const uint32_t *at)
+static int pack_all(struct name_pack *p, z_stream *z, const char *text,
+		    const uint32_t *at)
 {
 	uint32_t blocks = block_count(p->n);
 	int err = 0;
@@ -92,7 +94,8 @@ static int pack_all(struct name_pack *p, z_stream *z, const char *text, const ui
 	return err;
 }
 
-int name_pack_create(struct name_pack **out, const char *text, const uint32_t *at, uint32_t n)
+int name_pack_create(struct name_pack **out, const char *text, const uint32_t *at,
+		     uint32_t n)
 {
 	struct name_pack *p = calloc(1, sizeof(*p));
 	z_stream z = { 0 };
@@ -105,7 +108,8 @@ int name_pack_create(struct name_pack **out, const char *text, const uint32_t *a
 	p->n = n;
 	p->open = UINT32_MAX;
 	p->block = calloc((size_t)block_count(n) + 1, sizeof(*p->block));
-	if (!p->block || deflateInit2(&z, 1, Z_DEFLATED, PACK_WINDOW, 5, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (!p->block ||
+	    deflateInit2(&z, 1, Z_DEFLATED, PACK_WINDOW, 5, Z_DEFAULT_STRATEGY) != Z_OK)
 		goto out;
 	err = pack_all(p, &z, text, at);
 	deflateEnd(&z);
@@ -134,8 +138,10 @@ void name_pack_destroy(struct name_pack *p)
 
 static bool open_block(struct name_pack *p, uint32_t b)
 {
-	z_stream z = { .next_in = p->packed + p->block[b], .avail_in = p->block[b + 1] - p->block[b],
-		       .next_out = (uint8_t *)p->text, .avail_out = sizeof(p->text) };
+	z_stream z = { .next_in = p->packed + p->block[b],
+		       .avail_in = p->block[b + 1] - p->block[b],
+		       .next_out = (uint8_t *)p->text,
+		       .avail_out = sizeof(p->text) };
 	int ret;
 
 	p->open = UINT32_MAX;
@@ -163,5 +169,7 @@ const char *name_pack_get(struct name_pack *p, uint32_t i)
 
 size_t name_pack_bytes(const struct name_pack *p)
 {
-	return p ? sizeof(*p) + p->packed_room + ((size_t)block_count(p->n) + 1) * sizeof(*p->block) : 0;
+	return p ? sizeof(*p) + p->packed_room +
+			       ((size_t)block_count(p->n) + 1) * sizeof(*p->block)
+		 : 0;
 }

@@ -31,10 +31,11 @@ int sym_file_source(const struct sym_file *f, struct file_io *io, struct source 
 }
 
 /*
- * The best there is: the own .symtab, else the debug file's and the mini debuginfo's beside .dynsym.
- * Everything is judged by the code ranges of the file itself.
+ * The best there is: the own .symtab, else the debug file's and the mini debuginfo's
+ * beside .dynsym. Everything is judged by the code ranges of the file itself.
  */
-static void add_tables(struct symbol_builder *b, const struct elf_file *e, const struct elf_file *debug)
+static void add_tables(struct symbol_builder *b, const struct elf_file *e,
+		       const struct elf_file *debug)
 {
 	if (debug && debug->symtab.size)
 		symbol_builder_add(b, debug, &debug->symtab, &debug->strtab, e);
@@ -50,7 +51,8 @@ static void add_tables(struct symbol_builder *b, const struct elf_file *e, const
 
 struct elf_pair { struct elf_file e, debug; bool has_debug; };
 
-/* The headers are read again for each table: kept, they would cost more than the tables of most files. */
+/* The headers are read again for each table: kept, they would cost more than the tables
+ * of most files. */
 static struct elf_pair *elf_open(struct names_context *c, const struct sym_file *f)
 {
 	struct elf_pair *p = calloc(1, sizeof(*p));
@@ -103,7 +105,8 @@ static void file_load_lines(struct names_context *c, struct sym_file *f)
 /* Mangled and readable form of one level. */
 struct spelled { char text[WIRE_NAME_MAX]; };
 
-static void spell(struct sym_name *n, const char *raw, struct spelled *room, uint8_t plain_type)
+static void spell(struct sym_name *n, const char *raw, struct spelled *room,
+		  uint8_t plain_type)
 {
 	enum demangled how = demangle(raw, room->text, sizeof(room->text));
 
@@ -125,16 +128,20 @@ static void spell_stub(struct sym_name *n, const char *raw, struct spelled *room
 	n->system_name = n->system_name ? n->system_name : raw;
 }
 
-/* Levels from DWARF; the outermost takes the symbol table's name, which tells clones apart. */
-static uint32_t spell_levels(struct dwarf_lines *lines, uint64_t addr, uint8_t type, struct sym_name *out,
-			     struct spelled *rooms)
+/* Levels from DWARF; the outermost takes the symbol table's name, which tells clones
+ * apart. */
+static uint32_t spell_levels(struct dwarf_lines *lines, uint64_t addr, uint8_t type,
+			     struct sym_name *out, struct spelled *rooms)
 {
 	struct dwarf_level level[ANSWER_MAX_LEVELS];
 	uint32_t n = lines ? dwarf_lines_find(lines, addr, level, ANSWER_MAX_LEVELS) : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		out[i] = (struct sym_name){ .address = addr, .file = level[i].file, .line = level[i].line,
-					    .inlined = i + 1 < n, .type = type };
+		out[i] = (struct sym_name){ .address = addr,
+					    .file = level[i].file,
+					    .line = level[i].line,
+					    .inlined = i + 1 < n,
+					    .type = type };
 		if (level[i].function)
 			spell(&out[i], level[i].function, &rooms[i], type);
 	}
@@ -144,8 +151,8 @@ static uint32_t spell_levels(struct dwarf_lines *lines, uint64_t addr, uint8_t t
 	return 1;
 }
 
-void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *addr, uint32_t n,
-		   struct answer *a)
+void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *addr,
+		   uint32_t n, struct answer *a)
 {
 	static struct spelled rooms[ANSWER_MAX_LEVELS];		/* 128 KiB, touched as far as needed */
 	uint8_t type = f->is_go ? RINGSIDE_FRAME_GO : RINGSIDE_FRAME_NATIVE;
@@ -174,13 +181,14 @@ void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *
 	}
 }
 
-void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t now_ns,
-		     struct answer *a)
+void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n,
+		     uint64_t now_ns, struct answer *a)
 {
 	char text[1280];
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct sym_name name = { .address = addr[i], .type = RINGSIDE_FRAME_KERNEL };
+		struct sym_name name = { .address = addr[i],
+					 .type = RINGSIDE_FRAME_KERNEL };
 		const char *module;
 		struct symbol s;
 
@@ -206,8 +214,8 @@ static void jit_refresh(struct names_context *c, struct sym_file *f)
 	budget_settle(c->budget, f);
 }
 
-void names_of_jit(struct names_context *c, struct sym_file *f, const uint64_t *addr, uint32_t n,
-		  uint64_t now_ns, struct answer *a)
+void names_of_jit(struct names_context *c, struct sym_file *f, const uint64_t *addr,
+		  uint32_t n, uint64_t now_ns, struct answer *a)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct sym_name name = { .address = addr[i], .type = RINGSIDE_FRAME_JIT };
@@ -217,7 +225,8 @@ void names_of_jit(struct names_context *c, struct sym_file *f, const uint64_t *a
 		if (!f->jit && perf_map_create(&f->jit))
 			f->jit = NULL;
 		found = f->jit && perf_map_find(f->jit, addr[i], &s);
-		if (f->jit && !found && (!f->jit_read_ns || now_ns - f->jit_read_ns >= JIT_AGAIN_NS)) {
+		if (f->jit && !found &&
+		    (!f->jit_read_ns || now_ns - f->jit_read_ns >= JIT_AGAIN_NS)) {
 			f->jit_read_ns = now_ns ? now_ns : 1;
 			jit_refresh(c, f);
 			found = perf_map_find(f->jit, addr[i], &s);

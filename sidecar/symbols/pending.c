@@ -67,7 +67,8 @@ void pending_list_clear(struct pending_list *l)
 		pending_destroy(pending_pop(l));
 }
 
-struct pending *pending_create(uint32_t kind, uint32_t file_id, int fd, const void *payload, size_t len)
+struct pending *pending_create(uint32_t kind, uint32_t file_id, int fd,
+			       const void *payload, size_t len)
 {
 	struct pending *p = malloc(sizeof(*p) + len);
 
@@ -76,7 +77,9 @@ struct pending *pending_create(uint32_t kind, uint32_t file_id, int fd, const vo
 			close(fd);
 		return NULL;
 	}
-	*p = (struct pending){ .h = { .kind = kind, .file_id = file_id }, .fd = fd, .len = len };
+	*p = (struct pending){ .h = { .kind = kind, .file_id = file_id },
+			       .fd = fd,
+			       .len = len };
 	if (len)
 		memcpy(p->payload, payload, len);
 	return p;
@@ -91,7 +94,8 @@ void pending_destroy(struct pending *p)
 	free(p);
 }
 
-static int compose_unnamed(const struct pending *p, struct wire_answer *h, uint8_t *buf, size_t cap)
+static int compose_unnamed(const struct pending *p, struct wire_answer *h, uint8_t *buf,
+			   size_t cap)
 {
 	uint32_t n = p->h.n;
 
@@ -101,10 +105,12 @@ static int compose_unnamed(const struct pending *p, struct wire_answer *h, uint8
 	h->n = n;
 	memcpy(buf, h, sizeof(*h));
 	for (uint32_t i = 0; i < n; i++) {
-		struct wire_name name = { .type = p->h.file_id == SYMBOLS_KERNEL_FILE ?
-						  RINGSIDE_FRAME_KERNEL : RINGSIDE_FRAME_NATIVE };
+		struct wire_name name = { .type = p->h.file_id == SYMBOLS_KERNEL_FILE
+							  ? RINGSIDE_FRAME_KERNEL
+							  : RINGSIDE_FRAME_NATIVE };
 
-		memcpy(&name.address, p->payload + i * sizeof(name.address), sizeof(name.address));
+		memcpy(&name.address, p->payload + i * sizeof(name.address),
+		       sizeof(name.address));
 		memcpy(buf + sizeof(*h) + i * sizeof(name), &name, sizeof(name));
 	}
 	return (int)(sizeof(*h) + n * sizeof(struct wire_name));
@@ -128,7 +134,9 @@ static int compose_error(const char *why, struct wire_answer *h, uint8_t *buf, s
 
 int pending_compose(const struct pending *p, void *buf, size_t cap)
 {
-	struct wire_answer h = { .kind = SYM_GONE, .file_id = p->h.file_id, .seq = p->h.seq };
+	struct wire_answer h = { .kind = SYM_GONE,
+				 .file_id = p->h.file_id,
+				 .seq = p->h.seq };
 
 	if (p->verdict == VERDICT_GONE) {
 		if (cap < sizeof(h))
@@ -138,8 +146,10 @@ int pending_compose(const struct pending *p, void *buf, size_t cap)
 	}
 	if (p->h.kind == WIRE_QUERY)
 		return compose_unnamed(p, &h, buf, cap);
-	return compose_error(p->verdict == VERDICT_REFUSED ? "symbol workers died of this file" :
-			     "no symbol worker", &h, buf, cap);
+	return compose_error(p->verdict == VERDICT_REFUSED
+				     ? "symbol workers died of this file"
+				     : "no symbol worker",
+			     &h, buf, cap);
 }
 
 static uint32_t strikes_index(const struct strikes *s, uint32_t file_id)

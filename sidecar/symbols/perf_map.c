@@ -76,7 +76,8 @@ static bool take_hex(const char **at, const char *end, uint64_t *value)
 	return true;
 }
 
-static int map_push(struct perf_map *m, uint64_t start, uint32_t size, const char *name, uint32_t len)
+static int map_push(struct perf_map *m, uint64_t start, uint32_t size, const char *name,
+		    uint32_t len)
 {
 	if (m->n == PERF_MAP_MAX_ENTRIES || m->names_used + len + 1 > PERF_MAP_MAX_NAMES)
 		return -E2BIG;
@@ -125,12 +126,13 @@ static int map_take_line(struct perf_map *m, const char *line, size_t n)
 	len = strnlen(at, (size_t)(end - at));
 	if (!len)
 		return 0;
-	return map_push(m, start, (uint32_t)size, at, len < PERF_MAP_MAX_NAME ? (uint32_t)len : PERF_MAP_MAX_NAME);
+	return map_push(m, start, (uint32_t)size, at,
+			len < PERF_MAP_MAX_NAME ? (uint32_t)len : PERF_MAP_MAX_NAME);
 }
 
 /*
- * Takes the whole lines of the chunk; bytes that were used up.  A line longer than a chunk is taken
- * from its beginning, which holds all but the tail of a monstrous name.
+ * Takes the whole lines of the chunk; bytes that were used up.  A line longer than a
+ * chunk is taken from its beginning, which holds all but the tail of a monstrous name.
  */
 static size_t map_take_chunk(struct perf_map *m, size_t n, int *err)
 {
@@ -142,7 +144,8 @@ static size_t map_take_chunk(struct perf_map *m, size_t n, int *err)
 		if (!nl && !(at == 0 && n == sizeof(m->chunk)) && !m->in_long_line)
 			break;
 		if (!m->in_long_line)
-			*err = map_take_line(m, m->chunk + at, nl ? (size_t)(nl - m->chunk) - at : n - at);
+			*err = map_take_line(m, m->chunk + at,
+					     nl ? (size_t)(nl - m->chunk) - at : n - at);
 		m->in_long_line = !nl;
 		at = nl ? (size_t)(nl - m->chunk) + 1 : n;
 	}
@@ -163,7 +166,8 @@ int perf_map_update(struct perf_map *m, const struct source *src)
 	if (src->size < m->offset)
 		map_reset(m);
 	while (!err && m->offset < src->size && m->offset < PERF_MAP_MAX_FILE) {
-		ssize_t got = source_read_some(src, m->offset, m->chunk, sizeof(m->chunk));
+		ssize_t got =
+			source_read_some(src, m->offset, m->chunk, sizeof(m->chunk));
 		size_t used;
 
 		if (got <= 0)
@@ -171,7 +175,8 @@ int perf_map_update(struct perf_map *m, const struct source *src)
 		used = map_take_chunk(m, (size_t)got, &err);
 		m->offset += used;
 		if (used == 0) {
-			/* The last line has no end: cut by us or by its writer.  Unchanged since: it is all. */
+			/* The last line has no end: cut by us or by its writer. Unchanged
+			 * since: it is all. */
 			if (src->size == m->last_size) {
 				err = map_take_line(m, m->chunk, (size_t)got);
 				m->offset += (uint64_t)got;
@@ -216,7 +221,9 @@ bool perf_map_find(struct perf_map *m, uint64_t addr, struct symbol *out)
 	}
 	if (!best)
 		return false;
-	*out = (struct symbol){ .start = best->start, .end = best->start + best->size, .name = m->names + best->name };
+	*out = (struct symbol){ .start = best->start,
+				.end = best->start + best->size,
+				.name = m->names + best->name };
 	return true;
 }
 

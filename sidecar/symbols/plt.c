@@ -35,18 +35,21 @@ static bool binds_function(const struct elf_file *e, uint64_t type)
 	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
 }
 
-/* libc's own calls of its strlen() and the like: bound by the address of a resolver, without a symbol. */
+/* libc's own calls of its strlen() and the like: bound by the address of a resolver,
+ * without a symbol. */
 static bool find_resolver(struct plt *p, const Elf64_Rela *r, uint32_t *sym)
 {
 	uint64_t type = ELF64_R_TYPE(r->r_info);
 	Elf64_Sym s;
 
-	if (type != (p->e->machine == EM_X86_64 ? R_X86_64_IRELATIVE : R_AARCH64_IRELATIVE) ||
+	if (type != (p->e->machine == EM_X86_64 ? R_X86_64_IRELATIVE
+						: R_AARCH64_IRELATIVE) ||
 	    p->n_resolvers++ >= PLT_MAX_RESOLVERS)
 		return false;
 	for (*sym = 1; *sym < p->n_syms; ++*sym) {
 		memcpy(&s, p->dynsym + (size_t)*sym * sizeof(s), sizeof(s));
-		if (s.st_value == (uint64_t)r->r_addend && ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC)
+		if (s.st_value == (uint64_t)r->r_addend &&
+		    ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC)
 			return true;
 	}
 	return false;
@@ -56,7 +59,8 @@ static bool find_resolver(struct plt *p, const Elf64_Rela *r, uint32_t *sym)
 static bool bound_symbol(struct plt *p, const Elf64_Rela *r, uint32_t *sym)
 {
 	*sym = (uint32_t)ELF64_R_SYM(r->r_info);
-	return binds_function(p->e, ELF64_R_TYPE(r->r_info)) ? *sym < p->n_syms : find_resolver(p, r, sym);
+	return binds_function(p->e, ELF64_R_TYPE(r->r_info)) ? *sym < p->n_syms
+							     : find_resolver(p, r, sym);
 }
 
 /* Slots of the offset table and the symbols that the dynamic linker puts there. */
@@ -107,10 +111,14 @@ static uint64_t slot_of_arm64(const uint8_t *code, size_t n, uint64_t addr)
 	memcpy(word, code, n < sizeof(word) ? n : sizeof(word));
 	if ((word[0] & 0xffffff3f) == 0xd503241f)
 		at = 1;
-	if ((word[at] & 0x9f00001f) != 0x90000010 || (word[at + 1] & 0xffc003ff) != 0xf9400211)
+	if ((word[at] & 0x9f00001f) != 0x90000010 ||
+	    (word[at + 1] & 0xffc003ff) != 0xf9400211)
 		return 0;
-	page = (int64_t)((uint64_t)((word[at] >> 5 & 0x7ffff) << 2 | (word[at] >> 29 & 3)) << 43) >> 31;
-	return (((addr + 4 * at) & ~0xfffull) + (uint64_t)page) + (word[at + 1] >> 10 & 0xfff) * 8;
+	page = (int64_t)((uint64_t)((word[at] >> 5 & 0x7ffff) << 2 | (word[at] >> 29 & 3))
+			 << 43) >>
+	       31;
+	return (((addr + 4 * at) & ~0xfffull) + (uint64_t)page) +
+	       (word[at + 1] >> 10 & 0xfff) * 8;
 }
 
 static const struct slot *find_slot(const struct plt *p, uint64_t got)
@@ -120,14 +128,17 @@ static const struct slot *find_slot(const struct plt *p, uint64_t got)
 	return got ? bsearch(&key, p->slots, p->n, sizeof(key), by_got) : NULL;
 }
 
-static int walk_section(const struct plt *p, const struct elf_part *part, plt_stub_fn fn, void *arg)
+static int walk_section(const struct plt *p, const struct elf_part *part, plt_stub_fn fn,
+			void *arg)
 {
-	uint32_t size = part->entsize >= 8 && part->entsize <= 32 ? (uint32_t)part->entsize : 16;
+	uint32_t size =
+		part->entsize >= 8 && part->entsize <= 32 ? (uint32_t)part->entsize : 16;
 	bool x86 = p->e->machine == EM_X86_64;
 	void *code;
 	int err;
 
-	if (!part->size || source_load(&p->e->src, part->offset, part->size, PLT_MAX, &code))
+	if (!part->size ||
+	    source_load(&p->e->src, part->offset, part->size, PLT_MAX, &code))
 		return 0;
 	if (!x86)
 		size = 16;
@@ -155,7 +166,8 @@ int plt_walk(const struct elf_file *e, plt_stub_fn fn, void *arg)
 	void *dynsym = NULL;
 	int err = -ENOMEM;
 
-	if (!e->is64 || (e->machine != EM_X86_64 && e->machine != EM_AARCH64) || !e->dynsym.size)
+	if (!e->is64 || (e->machine != EM_X86_64 && e->machine != EM_AARCH64) ||
+	    !e->dynsym.size)
 		return 0;
 	if (source_load(&e->src, e->dynsym.offset, e->dynsym.size, PLT_MAX, &dynsym))
 		return 0;

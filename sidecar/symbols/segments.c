@@ -4,11 +4,14 @@
 
 #include "sidecar/symbols/symbols.h"
 
-/* The loader maps whole pages, so a few bytes before and behind a segment are mapped with it. */
+/* The loader maps whole pages, so a few bytes before and behind a segment are mapped with
+ * it. */
 #define SEGMENT_PAGE 4096ull
 
-/* How far file_offset lies inside the segment, slack to either side allowed; false: outside. */
-static bool segment_holds(const struct sym_segment *s, uint64_t file_offset, uint64_t slack)
+/* How far file_offset lies inside the segment, slack to either side allowed; false:
+ * outside. */
+static bool segment_holds(const struct sym_segment *s, uint64_t file_offset,
+			  uint64_t slack)
 {
 	uint64_t start = s->offset & ~(slack - 1);
 	uint64_t end;
@@ -22,18 +25,21 @@ static bool segment_holds(const struct sym_segment *s, uint64_t file_offset, uin
 }
 
 /*
- * Each segment has its own distance between offset and address (lld, BOLT, --section-start), and two
- * may share a page of the file or even the same bytes.  Exact bounds go before the page's slack, and
- * what may be executed goes before what may not, since what is asked for was executed.
+ * Each segment has its own distance between offset and address (lld, BOLT,
+ * --section-start), and two may share a page of the file or even the same bytes.  Exact
+ * bounds go before the page's slack, and what may be executed goes before what may not,
+ * since what is asked for was executed.
  */
-bool symbols_file_to_vaddr(const struct sym_segment *seg, uint32_t n, uint64_t file_offset, uint64_t *vaddr)
+bool symbols_file_to_vaddr(const struct sym_segment *seg, uint32_t n,
+			   uint64_t file_offset, uint64_t *vaddr)
 {
 	for (unsigned int pass = 0; pass < 4; pass++) {
 		uint64_t slack = pass < 2 ? 1 : SEGMENT_PAGE;
 		bool executable = !(pass & 1);
 
 		for (uint32_t i = 0; i < n; i++) {
-			if (!!(seg[i].flags & PF_X) != executable || !segment_holds(&seg[i], file_offset, slack))
+			if (!!(seg[i].flags & PF_X) != executable ||
+			    !segment_holds(&seg[i], file_offset, slack))
 				continue;
 			*vaddr = seg[i].vaddr + (file_offset - seg[i].offset);
 			return true;

@@ -66,7 +66,8 @@ void service_add_files(struct service *w, struct pending *const *r, unsigned int
 	unsigned int n_good = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		state[i] = !f ? -ENOMEM : source_from_fd(&f[i].src, w->names.io, r[i]->fd);
+		state[i] = !f ? -ENOMEM
+			      : source_from_fd(&f[i].src, w->names.io, r[i]->fd);
 		if (!state[i])
 			good[n_good++] = &f[i];
 	}
@@ -75,7 +76,9 @@ void service_add_files(struct service *w, struct pending *const *r, unsigned int
 		if (!state[i])
 			file_settle(w, r[i], &f[i]);
 		else
-			answer_error(w, r[i], state[i] == -EINVAL ? "not a regular file" : "cannot be read");
+			answer_error(w, r[i],
+				     state[i] == -EINVAL ? "not a regular file"
+							 : "cannot be read");
 	}
 	free(f);
 }
@@ -150,7 +153,8 @@ static bool same_file(int a, int b)
 {
 	struct stat x, y;
 
-	return !file_stat(a, &x) && !file_stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return !file_stat(a, &x) && !file_stat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
 static void add_perf_map(struct service *w, struct pending *r)
@@ -246,7 +250,8 @@ static bool kernel_is_slow(struct service *w, const struct pending *r)
 	uint64_t addr[SYMBOLS_MAX_ADDRESSES];
 	uint32_t n = query_addresses(r, addr);
 
-	return w->kernel && (w->reading_kernel || kallsyms_due(w->kernel, addr, n, names_now()));
+	return w->kernel &&
+	       (w->reading_kernel || kallsyms_due(w->kernel, addr, n, names_now()));
 }
 
 bool service_is_slow(struct service *w, const struct pending *r)
@@ -268,7 +273,8 @@ bool service_is_slow(struct service *w, const struct pending *r)
 
 bool service_step(struct service *w, struct pending *r)
 {
-	if (r->h.kind == WIRE_QUERY && r->h.file_id == SYMBOLS_KERNEL_FILE && kernel_is_slow(w, r)) {
+	if (r->h.kind == WIRE_QUERY && r->h.file_id == SYMBOLS_KERNEL_FILE &&
+	    kernel_is_slow(w, r)) {
 		if (!w->reading_kernel)
 			kallsyms_read_begin(w->kernel, names_now());
 		w->reading_kernel = kallsyms_read_some(w->kernel) > 0;

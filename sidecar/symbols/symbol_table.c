@@ -81,8 +81,11 @@ static struct names *builder_add_names(struct symbol_builder *b, const struct so
 		return NULL;
 	if (strs->size)
 		((char *)bytes)[strs->size - 1] = '\0';
-	*names = (struct names){ .src = *src, .offset = strs->offset, .base = b->names_size,
-				 .size = (uint32_t)strs->size, .bytes = bytes };
+	*names = (struct names){ .src = *src,
+				 .offset = strs->offset,
+				 .base = b->names_size,
+				 .size = (uint32_t)strs->size,
+				 .bytes = bytes };
 	b->names_size += names->size;
 	b->n_names++;
 	return names;
@@ -91,9 +94,11 @@ static struct names *builder_add_names(struct symbol_builder *b, const struct so
 /* arm64 and its kin mark code and data by symbols `$x`, `$d.7`: no names. */
 static bool is_mapping_symbol(const struct elf_file *e, const char *name)
 {
-	if (name[0] != '$' || (e->machine != EM_AARCH64 && e->machine != EM_ARM && e->machine != EM_RISCV))
+	if (name[0] != '$' ||
+	    (e->machine != EM_AARCH64 && e->machine != EM_ARM && e->machine != EM_RISCV))
 		return false;
-	return name[1] && strchr("axtd", name[1]) && (!name[2] || name[2] == '.' || e->machine == EM_RISCV);
+	return name[1] && strchr("axtd", name[1]) &&
+	       (!name[2] || name[2] == '.' || e->machine == EM_RISCV);
 }
 
 enum { RANK_UNSIZED = 1, RANK_WEAK = 2, RANK_LOCAL = 4, RANK_LABEL = 8 };
@@ -126,8 +131,9 @@ static int builder_push(struct symbol_builder *b, const struct candidate *c)
 	return 0;
 }
 
-static int builder_take(struct symbol_builder *b, const struct elf_file *from, const struct names *names,
-			const Elf64_Sym *s, const struct elf_file *text)
+static int builder_take(struct symbol_builder *b, const struct elf_file *from,
+			const struct names *names, const Elf64_Sym *s,
+			const struct elf_file *text)
 {
 	struct candidate c = { .addr = s->st_value, .size = s->st_size };
 	int rank = symbol_rank(s);
@@ -138,7 +144,8 @@ static int builder_take(struct symbol_builder *b, const struct elf_file *from, c
 	if (rank < 0 || s->st_shndx == SHN_UNDEF || s->st_name >= names->size ||
 	    !elf_file_in_text(text, c.addr, &end))
 		return 0;
-	if (!names->bytes[s->st_name] || is_mapping_symbol(from, names->bytes + s->st_name))
+	if (!names->bytes[s->st_name] ||
+	    is_mapping_symbol(from, names->bytes + s->st_name))
 		return 0;
 	if (b->n == TABLE_MAX_SYMBOLS)
 		return -E2BIG;
@@ -159,12 +166,17 @@ static void sym_get(const struct elf_file *e, const uint8_t *p, Elf64_Sym *out)
 		return;
 	}
 	memcpy(&s, p, sizeof(s));
-	*out = (Elf64_Sym){ .st_name = s.st_name, .st_info = s.st_info, .st_other = s.st_other,
-			    .st_shndx = s.st_shndx, .st_value = s.st_value, .st_size = s.st_size };
+	*out = (Elf64_Sym){ .st_name = s.st_name,
+			    .st_info = s.st_info,
+			    .st_other = s.st_other,
+			    .st_shndx = s.st_shndx,
+			    .st_value = s.st_value,
+			    .st_size = s.st_size };
 }
 
-int symbol_builder_add(struct symbol_builder *b, const struct elf_file *from, const struct elf_part *syms,
-		       const struct elf_part *strs, const struct elf_file *text)
+int symbol_builder_add(struct symbol_builder *b, const struct elf_file *from,
+		       const struct elf_part *syms, const struct elf_part *strs,
+		       const struct elf_file *text)
 {
 	uint64_t entry = from->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym), n;
 	uint8_t chunk[TABLE_CHUNK * sizeof(Elf64_Sym)];
@@ -180,7 +192,8 @@ int symbol_builder_add(struct symbol_builder *b, const struct elf_file *from, co
 	for (uint64_t i = 0; i < n && !err; i += TABLE_CHUNK) {
 		uint64_t count = n - i < TABLE_CHUNK ? n - i : TABLE_CHUNK;
 
-		err = source_read(&from->src, syms->offset + i * entry, chunk, (size_t)(count * entry));
+		err = source_read(&from->src, syms->offset + i * entry, chunk,
+				  (size_t)(count * entry));
 		for (uint64_t k = 0; k < count && !err; k++) {
 			Elf64_Sym s;
 
@@ -210,7 +223,8 @@ int symbol_builder_add_plt(struct symbol_builder *b, const struct elf_file *e)
 	struct stubs stubs = { .b = b };
 
 	for (unsigned int i = 0; i < ELF_PLT_PARTS; i++)
-		b->plt[i] = (struct elf_text){ e->plt[i].addr, e->plt[i].addr + e->plt[i].size };
+		b->plt[i] = (struct elf_text){ e->plt[i].addr,
+					       e->plt[i].addr + e->plt[i].size };
 	if (!e->dynstr.size || !(e->rela_plt.size + e->rela_dyn.size) ||
 	    !(e->plt[ELF_PLT].size + e->plt[ELF_PLT_SEC].size + e->plt[ELF_PLT_GOT].size))
 		return 0;
@@ -258,7 +272,8 @@ static void builder_dedupe(struct symbol_builder *b)
 
 		for (; next < b->n && b->c[next].addr == b->c[i].addr; next++)
 			if (b->c[next].rank == b->c[best].rank &&
-			    name_better(builder_name(b, b->c[next].name), builder_name(b, b->c[best].name)))
+			    name_better(builder_name(b, b->c[next].name),
+					builder_name(b, b->c[best].name)))
 				best = next;
 		b->c[out++] = b->c[best];
 		i = next;
@@ -267,8 +282,8 @@ static void builder_dedupe(struct symbol_builder *b)
 }
 
 /*
- * An unsized symbol reaches to the next one.  A label without a size in the middle of a function is no
- * function of its own.
+ * An unsized symbol reaches to the next one.  A label without a size in the middle of a
+ * function is no function of its own.
  */
 static void builder_settle_sizes(struct symbol_builder *b)
 {
@@ -279,7 +294,8 @@ static void builder_settle_sizes(struct symbol_builder *b)
 		struct candidate c = b->c[i];
 
 		if (!(c.rank & RANK_UNSIZED))
-			sized_end = c.addr + c.size > sized_end ? c.addr + c.size : sized_end;
+			sized_end = c.addr + c.size > sized_end ? c.addr + c.size
+								: sized_end;
 		else if ((c.rank & RANK_LABEL) && c.addr < sized_end)
 			continue;
 		if (out && (b->c[out - 1].rank & RANK_UNSIZED) &&
@@ -373,7 +389,8 @@ static uint64_t table_addr(const struct symbol_table *t, uint32_t i)
 	return t->base + (t->addr64 ? t->addr64[i] : t->addr32[i]);
 }
 
-/* Index of the last symbol that starts at or before addr; the caller knows there is one. */
+/* Index of the last symbol that starts at or before addr; the caller knows there is one.
+ */
 static uint32_t table_at_or_before(const struct symbol_table *t, uint64_t addr)
 {
 	uint32_t low = 0, high = t->n;
@@ -401,9 +418,11 @@ static const char *table_name(const struct symbol_table *t, uint32_t name)
 	at = name - names->base;
 	if (names->bytes)
 		return names->bytes + at;
-	room = names->size - at < sizeof(buf) - 1 ? names->size - at : (uint32_t)sizeof(buf) - 1;
+	room = names->size - at < sizeof(buf) - 1 ? names->size - at
+						  : (uint32_t)sizeof(buf) - 1;
 	/* Most are short; the rest is fetched only when it is needed. */
-	got = source_read_some(&names->src, names->offset + at, buf, room < 256 ? room : 256);
+	got = source_read_some(&names->src, names->offset + at, buf,
+			       room < 256 ? room : 256);
 	if (got == 256 && !memchr(buf, 0, 256))
 		got = source_read_some(&names->src, names->offset + at, buf, room);
 	if (got <= 0)
@@ -431,7 +450,8 @@ bool symbol_table_find(struct symbol_table *t, uint64_t addr, struct symbol *out
 		uint64_t start = table_addr(t, i);
 
 		if (addr - start < t->size[i]) {
-			*out = (struct symbol){ start, start + t->size[i], table_name(t, t->name[i]),
+			*out = (struct symbol){ start, start + t->size[i],
+						table_name(t, t->name[i]),
 						is_stub(t, start) };
 			return out->name;
 		}

@@ -7,7 +7,8 @@
 
 #include "sidecar/symbols/uring_read.h"
 
-/* Reads the kernel cannot finish at once go to its own threads: few, or a cold batch floods the disk. */
+/* Reads the kernel cannot finish at once go to its own threads: few, or a cold batch
+ * floods the disk. */
 #define URING_WORKERS 2u
 /* Longest single read; the rest is completed by pread. */
 #define URING_READ_MAX (1u << 30)
@@ -17,10 +18,13 @@ struct uring_read {
 	bool		broken;
 };
 
-/* liburing 2.3 declares functions for two of these that its shared library does not export. */
-static int ring_register(struct io_uring *ring, unsigned int what, void *arg, unsigned int n)
+/* liburing 2.3 declares functions for two of these that its shared library does not
+ * export. */
+static int ring_register(struct io_uring *ring, unsigned int what, void *arg,
+			 unsigned int n)
 {
-	return syscall(SYS_io_uring_register, ring->ring_fd, what, arg, n) < 0 ? -errno : 0;
+	return syscall(SYS_io_uring_register, ring->ring_fd, what, arg, n) < 0 ? -errno
+									       : 0;
 }
 
 static int ring_restrict(struct io_uring *ring)
@@ -34,7 +38,8 @@ static int ring_restrict(struct io_uring *ring)
 
 	/* Since 5.15; without it the kernel's own bound holds. */
 	ring_register(ring, IORING_REGISTER_IOWQ_MAX_WORKERS, workers, 2);
-	err = ring_register(ring, IORING_REGISTER_RESTRICTIONS, r, sizeof(r) / sizeof(r[0]));
+	err = ring_register(ring, IORING_REGISTER_RESTRICTIONS, r,
+			    sizeof(r) / sizeof(r[0]));
 	if (err)
 		return err;
 	return ring_register(ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
@@ -70,7 +75,8 @@ void uring_read_destroy(struct uring_read *u)
 	free(u);
 }
 
-static unsigned int queue_reads(struct uring_read *u, struct file_read *reads, unsigned int n)
+static unsigned int queue_reads(struct uring_read *u, struct file_read *reads,
+				unsigned int n)
 {
 	unsigned int queued = 0;
 
@@ -81,13 +87,16 @@ static unsigned int queue_reads(struct uring_read *u, struct file_read *reads, u
 		if (!sqe)
 			break;
 		io_uring_prep_read(sqe, r->fd, r->buf,
-				   r->len < URING_READ_MAX ? (unsigned int)r->len : URING_READ_MAX, r->offset);
+				   r->len < URING_READ_MAX ? (unsigned int)r->len
+							   : URING_READ_MAX,
+				   r->offset);
 		io_uring_sqe_set_data(sqe, r);
 	}
 	return queued;
 }
 
-/* Every read that was queued must be reaped before its buffer may go: there is no way out before. */
+/* Every read that was queued must be reaped before its buffer may go: there is no way out
+ * before. */
 static void reap_reads(struct uring_read *u, unsigned int pending)
 {
 	while (pending) {

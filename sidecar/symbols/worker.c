@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop.  What takes long (a pass over kallsyms, much DWARF) waits until everything short
- * is done: on a busy machine the names of a new process would otherwise come seconds late.  Requests
- * for one file keep their order.
+ * The worker's loop.  What takes long (a pass over kallsyms, much DWARF) waits until
+ * everything short is done: on a busy machine the names of a new process would otherwise
+ * come seconds late.  Requests for one file keep their order.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -55,7 +55,8 @@ static struct pending *receive(struct worker *w)
 	struct wire_request h;
 	struct pending *p;
 	int fd;
-	ssize_t n = fd_message_receive(w->sock, w->buf, sizeof(w->buf), &fd, MSG_DONTWAIT);
+	ssize_t n =
+		fd_message_receive(w->sock, w->buf, sizeof(w->buf), &fd, MSG_DONTWAIT);
 
 	if (n == -EAGAIN || n == -EINTR)
 		return NULL;
@@ -64,7 +65,8 @@ static struct pending *receive(struct worker *w)
 	if ((size_t)n < sizeof(h))
 		_exit(1);
 	memcpy(&h, w->buf, sizeof(h));
-	p = pending_create(h.kind, h.file_id, fd, w->buf + sizeof(h), (size_t)n - sizeof(h));
+	p = pending_create(h.kind, h.file_id, fd, w->buf + sizeof(h),
+			   (size_t)n - sizeof(h));
 	if (!p)
 		_exit(1);
 	p->h = h;
@@ -90,8 +92,8 @@ static bool must_wait(const struct worker *w, uint32_t file_id)
 }
 
 /*
- * The sidecar takes the oldest unanswered request for what we are busy with, unless told otherwise: that
- * is whom it will suspect when we die.
+ * The sidecar takes the oldest unanswered request for what we are busy with, unless told
+ * otherwise: that is whom it will suspect when we die.
  */
 static void tell_busy(struct worker *w, const struct pending *p)
 {
@@ -101,7 +103,8 @@ static void tell_busy(struct worker *w, const struct pending *p)
 
 static bool may_join(const struct worker *w, const struct pending *p)
 {
-	return p && p->h.kind == WIRE_ADD_FILE && !(p->h.flags & WIRE_ALONE) && !must_wait(w, p->h.file_id);
+	return p && p->h.kind == WIRE_ADD_FILE && !(p->h.flags & WIRE_ALONE) &&
+	       !must_wait(w, p->h.file_id);
 }
 
 /* Files that wait one behind another are looked at in one batch. */
@@ -110,7 +113,8 @@ static void serve_files(struct worker *w, struct pending *first)
 	struct pending *batch[INSPECT_BATCH] = { first };
 	unsigned int n = 1;
 
-	while (n < INSPECT_BATCH && !(first->h.flags & WIRE_ALONE) && may_join(w, w->quick.first))
+	while (n < INSPECT_BATCH && !(first->h.flags & WIRE_ALONE) &&
+	       may_join(w, w->quick.first))
 		batch[n++] = pending_pop(&w->quick);
 	tell_busy(w, first);
 	service_add_files(&w->service, batch, n);
@@ -142,10 +146,12 @@ static void serve_slow(struct worker *w)
 	w->slow_ns = names_now();
 }
 
-/* What building a table took goes back to the system, then the sidecar hears what is left. */
+/* What building a table took goes back to the system, then the sidecar hears what is
+ * left. */
 static void tell_memory(struct worker *w, bool first)
 {
-	size_t held = budget_bytes(w->service.names.budget) + kallsyms_bytes(w->service.kernel);
+	size_t held =
+		budget_bytes(w->service.names.budget) + kallsyms_bytes(w->service.kernel);
 	struct mallinfo2 m;
 	uint64_t heap;
 
@@ -200,7 +206,8 @@ static void turn(struct worker *w)
 	tidy(w);
 }
 
-static int worker_init(struct worker *w, enum symbols_io io, uint64_t memory_limit, pid_t parent)
+static int worker_init(struct worker *w, enum symbols_io io, uint64_t memory_limit,
+		       pid_t parent)
 {
 	struct names_context *names = &w->service.names;
 	bool own_uid;
@@ -219,7 +226,8 @@ static int worker_init(struct worker *w, enum symbols_io io, uint64_t memory_lim
 	if (!err)
 		err = confine_worker_filter(file_io_is_uring(names->io));
 	names->dwarf_max = memory_limit / 2;
-	w->info_flags = (file_io_is_uring(names->io) ? WIRE_URING : 0) | (own_uid ? WIRE_OWN_UID : 0);
+	w->info_flags = (file_io_is_uring(names->io) ? WIRE_URING : 0) |
+			(own_uid ? WIRE_OWN_UID : 0);
 	return err;
 }
 
