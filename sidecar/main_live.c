@@ -32,6 +32,7 @@
  * the watchdog must get their turn all the same.  What then finds no room in the kernel's
  * ring is counted there.
  */
+#define RULE_TRIALS 200u	/* labels made until a rule without a match is told of */
 #define DRAINS_MAX 64u
 #define TURN_NS 50000000ull
 
@@ -289,6 +290,22 @@ static void account(struct live *l)
 	pipeline_stats(l->pipeline, &s.stats, s.boot_ns);
 }
 
+/* Rules that look as if they were meant otherwise: told once each. */
+static void check_rules(struct live *l)
+{
+	const struct relabel_rules *rules = &l->config->relabel;
+
+	for (uint32_t i = 0; rules->runs >= RULE_TRIALS && i < rules->n; i++) {
+		if (!rules->rules[i].matched)
+			live_warn(l, "rule %u of relabel_configs (%s, line %u) matched no process yet; "
+				  "--explain-labels PID shows what it sees", i + 1,
+				  relabel_action_name(rules->rules[i].action), rules->rules[i].line);
+	}
+	if (process_rule_limits(l->processes))
+		live_warn(l, "a rule of relabel_configs was given up for the size of its match or result, and counted "
+			  "as no match; make its regex or its replacement smaller");
+}
+
 static void on_second(void *arg, uint64_t info)
 {
 	struct live *l = arg;
@@ -297,6 +314,7 @@ static void on_second(void *arg, uint64_t info)
 	l->seconds++;
 	check_cpus(l);
 	check_ring(l);
+	check_rules(l);
 	if (l->seconds % ANCHOR_SECONDS == 0)
 		take_anchor(l, false);
 	account(l);
