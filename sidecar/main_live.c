@@ -19,6 +19,7 @@
 #include "sidecar/sd_notify.h"
 
 #define SECOND_NS 1000000000ull
+#define RULE_TRIALS 200u	/* labels made until a rule without a match is told of */
 #define ANCHOR_SECONDS 10u	/* a safety net: steps are told by the kernel */
 #define STOP_NS 200000000ull	/* at the end, how long names may still come */
 /*
@@ -32,7 +33,6 @@
  * the watchdog must get their turn all the same.  What then finds no room in the kernel's
  * ring is counted there.
  */
-#define RULE_TRIALS 200u	/* labels made until a rule without a match is told of */
 #define DRAINS_MAX 64u
 #define TURN_NS 50000000ull
 
@@ -297,13 +297,18 @@ static void check_rules(struct live *l)
 
 	for (uint32_t i = 0; rules->runs >= RULE_TRIALS && i < rules->n; i++) {
 		if (!rules->rules[i].matched)
-			live_warn(l, "rule %u of relabel_configs (%s, line %u) matched no process yet; "
-				  "--explain-labels PID shows what it sees", i + 1,
-				  relabel_action_name(rules->rules[i].action), rules->rules[i].line);
+			live_warn(
+				l,
+				"rule %u of relabel_configs (%s, line %u) matched no process yet; "
+				"--explain-labels PID shows what it sees",
+				i + 1, relabel_action_name(rules->rules[i].action),
+				rules->rules[i].line);
 	}
 	if (process_rule_limits(l->processes))
-		live_warn(l, "a rule of relabel_configs was given up for the size of its match or result, and counted "
-			  "as no match; make its regex or its replacement smaller");
+		live_warn(
+			l,
+			"a rule of relabel_configs was given up for the size of its match or result, and counted "
+			"as no match; make its regex or its replacement smaller");
 }
 
 static void on_second(void *arg, uint64_t info)
