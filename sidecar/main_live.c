@@ -82,6 +82,14 @@ static void pull(struct live *l)
 	}
 }
 
+/* All that was stamped until now, also what the source holds back for order (collect.h). */
+static void pull_all(struct live *l)
+{
+	pull(l);
+	usleep(2000);
+	pull(l);
+}
+
 static int take_anchor(struct live *l, bool stepped)
 {
 	struct journal_anchor a = { .stepped = stepped };
@@ -348,7 +356,7 @@ static void on_step(void *arg, uint64_t info)
 	if (!clock_step_take(l->steps))
 		return;
 	take_anchor(l, true);
-	pull(l);
+	pull_all(l);
 	tick(l);
 	log_info("the wall clock was set: a new clock epoch begins");
 }
@@ -374,9 +382,7 @@ static void begin_stop(struct live *l)
 	notify_stopping(l->notify);
 	collect_pause(l->collect, true);
 	loop_set_timer(l->drain, 0, 0);
-	pull(l);
-	usleep(2000);	/* what the source holds back for order (collect.h) is ripe then */
-	pull(l);
+	pull_all(l);
 	account(l);
 	tick(l);
 	if (!pipeline_waits(l->pipeline) || loop_set_timer(l->stop_timer, STOP_NS, 0))
@@ -405,6 +411,10 @@ static void on_pause(void *arg, uint64_t signo)
 		return;
 	}
 	l->paused = !l->paused;
+	/* What was sampled before goes out now, so that from here on no count moves. */
+	pull_all(l);
+	tick(l);
+	tick(l);
 	log_info("sampling is %s", l->paused ? "paused: SIGUSR2 resumes it" : "resumed");
 	live_status(l);
 }

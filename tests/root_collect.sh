@@ -189,7 +189,8 @@ scope_cgroup() {
 hotplug() {
 	[ -e $cpu1 ] || { skip "hotplug" "$cpu1 does not exist"; return; }
 	burn plug 5 9 2
-	( sleep 1.5; echo 0 >$cpu1; sleep 2; echo 1 >$cpu1 ) & local plug=$!
+	# The scheduler need not use the CPU that is back: something bound to it does.
+	( sleep 1.5; echo 0 >$cpu1; sleep 2; echo 1 >$cpu1; sleep 0.2; exec taskset -c 1 "$load" back 5 3 ) & local plug=$!
 	take --live 6 --frequency 199
 	wait $plug
 	check "a CPU that left and came back is armed again" "[ $(stat rearmed) -ge 1 -a $(stat cpus_armed) -ge 2 ]" \

@@ -26,7 +26,8 @@ query "$dir/all.json" "$back" <<'EOF'
 back = samples(args[0])
 check(len([s for s in samples() if s["cpu"] == 1 and s["pid"] != int(args[0])]) > 50, "CPU 1 before")
 check(len(back) > 200, "CPU 1 after: %d samples of a process bound to it" % len(back))
-check({s["cpu"] for s in back} == {1}, "all on CPU 1")
+there = sum(s["cpu"] == 1 for s in back)	# taskset itself began elsewhere
+check(there > 0.98 * len(back), "on CPU 1: %d of %d" % (there, len(back)))
 check(unaccounted() == 0, "no record is missing")
 EOF
 stop_sidecar
