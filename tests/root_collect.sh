@@ -223,6 +223,7 @@ rights() {
 	missing -bpf,-sys_admin "CAP_BPF is missing"
 	missing -perfmon,-sys_admin "CAP_PERFMON is missing"
 	missing -bpf,-perfmon,-sys_admin "CAP_BPF and CAP_PERFMON are missing"
+	burn rights 5 6		# on a machine at rest there would be nothing to sample
 	setpriv --bounding-set -all,+bpf,+perfmon --inh-caps -all,+bpf,+perfmon "$dump" --live 0.5 --quiet 2>"$dir/err"
 	local rc=$?
 	if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 3 ]; then
