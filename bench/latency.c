@@ -29,7 +29,7 @@ static uint32_t late[BUCKETS];
 struct tally {
 	uint64_t records, samples, mine, late_max;
 	uint64_t frames, frames_named, stacks_19, seventy, twenty, ten;
-	uint64_t first_seq, last_seq, gaps, lapped, lost_writer;
+	uint64_t next_seq, gaps, lapped, lost_writer;
 	uint64_t first_boot, last_boot, first_named;
 	int64_t	 wall_error_max, wall_error_min;
 	uint64_t weight;
@@ -118,10 +118,10 @@ static void tally_record(struct tally *t, const struct ringside_record *rec, uin
 		t->lapped += rec->lost.count;
 		return;
 	}
-	t->gaps += t->records++ ? rec->seq - t->last_seq - 1 : 0;
-	if (t->records == 1)
-		t->first_seq = rec->seq;
-	t->last_seq = rec->seq;
+	/* Counted from where the reader stood when it opened the ring. */
+	t->gaps += rec->seq - t->next_seq;
+	t->next_seq = rec->seq + 1;
+	t->records++;
 	if (rec->kind == RINGSIDE_LOST)
 		t->lost_writer += rec->lost.count;
 	else if (rec->kind == RINGSIDE_SAMPLE)
@@ -255,6 +255,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "latency: %s\n", ringside_open_error());
 		return 1;
 	}
+	t.next_seq = ringside_position(r);
 	err = follow(r, &t, pid, seconds, first, pause);
 	report(r, &t);
 	ringside_close(r);
