@@ -54,6 +54,7 @@ class Group:
         return [int(p) for p in open(self.path + "/cgroup.procs").read().split()]
 
     def switches(self):
+        """Voluntary ones: what it does of itself, not what others on the CPU do to it."""
         total = 0
         for pid in self.pids():
             for path in glob.glob("/proc/%d/task/*/status" % pid):
@@ -61,7 +62,7 @@ class Group:
                     text = open(path).read()
                 except OSError:
                     continue
-                total += sum(map(int, re.findall(r"ctxt_switches:\s*(\d+)", text)))
+                total += sum(map(int, re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", text, re.M)))
         return total
 
     def memory(self, without=None):
