@@ -142,10 +142,9 @@ static void put_container(struct label_builder *b, const struct cgroup_identity 
 		label_builder_put(b, META_K8S "pod_container_id", id->container_id);
 	} else if (!strcmp(runtime, "docker")) {
 		/* Build containers have short names, not ids. */
-		label_builder_put(b,
-				  strlen(id->container_id) == 64 ? META_DOCKER
-					  "container_id"
-								 : META_BUILDKIT_ID,
+		bool buildkit = strlen(id->container_id) != 64;
+
+		label_builder_put(b, buildkit ? META_BUILDKIT_ID : META_DOCKER "container_id",
 				  id->container_id);
 	} else if (!strcmp(runtime, "containerd")) {
 		label_builder_put(b, META_CONTAINERD "container_id", id->container_id);
@@ -159,7 +158,7 @@ static void put_container(struct label_builder *b, const struct cgroup_identity 
 static bool provide_container(const struct label_config *c, const struct label_process *p,
 			      struct label_builder *b)
 {
-	const char *at = p->pod_facts, *end = at + p->n_pod_facts;
+	const char *at = p->pod_facts, *end = at ? at + p->n_pod_facts : NULL;
 
 	if (p->container)
 		put_container(b, p->container);
