@@ -199,7 +199,7 @@ hotplug() {
 	local n; n=$(awk -v t=$((last - 1000000000)) '$1 > t && / sample .*cpu=1 /' "$dir/out" | wc -l)
 	check "its samples are back" "[ $n -ge 50 ]" "$n in the last second"
 	# Gone and back between two looks: the event is dead, the mask is the same.
-	( sleep 1.2; echo 0 >$cpu1; echo 1 >$cpu1 ) & plug=$!
+	( sleep 1.2; echo 0 >$cpu1; echo 1 >$cpu1; sleep 0.2; exec taskset -c 1 "$load" back 5 3 ) & plug=$!
 	take --live 4 --frequency 199
 	wait $plug
 	n=$(awk -v t=$(($(tail -1 "$dir/out" | cut -d' ' -f1) - 500000000)) '$1 > t && / sample .*cpu=1 /' "$dir/out" | wc -l)
