@@ -15,9 +15,9 @@ MAX_LINES = 600
 MAX_FUNCTION = 120
 
 # Stages in the order of the data path.  A stage sees itself and what comes before it.  loop is what
-# all of them wait in, so it comes first and sees none of them.  labels are pure functions over text,
-# which process calls when it has read one.
-STAGES = ["loop", "collect", "clock", "labels", "process", "context", "symbols", "publish"]
+# all of them wait in, so it comes first and sees none of them.  labels and
+# context are pure functions over bytes, which process calls when it has read some.
+STAGES = ["loop", "collect", "clock", "labels", "context", "process", "symbols", "publish"]
 # Files directly in sidecar/ that put the stages together.
 SEES_ALL_STAGES = re.compile(r"^sidecar/(main|pipeline)\w*\.[ch]$")
 
