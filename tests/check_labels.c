@@ -23,7 +23,7 @@ static const char *dump(const struct label_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct label *l = &s->labels[i];
 
-		if (l->is_number)
+		if (l->type == LABEL_INT)
 			n += snprintf(out + n, sizeof(out) - n, "%s%s=%lld", i ? " " : "",
 				      l->key, (long long)l->number);
 		else

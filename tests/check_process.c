@@ -264,8 +264,7 @@ const char *label(const struct image *i, const char *key)
 
 		if (strcmp(l->key, key))
 			continue;
-		snprintf(number, sizeof(number), "%lld", (long long)l->number);
-		return l->is_number ? number : l->string;
+		return label_words(l, number, sizeof(number));
 	}
 	return "(none)";
 }

@@ -37,7 +37,7 @@ static const char *dump(const struct label_set *s)
 		const struct label *l = &s->labels[i];
 
 		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s=", l->key);
-		if (l->is_number)
+		if (l->type == LABEL_INT)
 			n += (size_t)snprintf(out + n, sizeof(out) - n, "%d;",
 					      (int)l->number);
 		else

@@ -42,7 +42,7 @@ static void build(const struct otel_env *e, const char *text)
 	for (uint32_t i = 0; i < result->attributes->n; i++) {
 		const struct label *l = &result->attributes->labels[i];
 
-		if (!l->key[0] || (!l->is_number && strlen(l->string) > LABEL_VALUE_MAX))
+		if (!l->key[0] || (label_is_text(l) && strlen(l->string) > LABEL_VALUE_MAX))
 			abort();
 	}
 	label_result_put(result);

@@ -30,17 +30,22 @@ struct process_context {
 	uint32_t	 refs;
 	uint64_t	 published_ns;		/* as stamped by the publisher; compare with itself only */
 	struct otel_env	 resource;		/* service name apart; keys sorted; empty values and
-						 * threadlocal.* left out; the last of equal keys wins */
+						 * threadlocal.* left out; the last of equal keys wins, and
+						 * field 2 fills what the resource lacks */
 	enum context_schema schema;
 	char		*schema_name;		/* as published; NULL absent */
 	uint32_t	 n_keys;		/* of the key map, <= 256 */
 	char		**keys;			/* NULL where the map had no usable name */
 	bool		 keys_in_resource;	/* threadlocal.* stood in the wrong field */
+	uint32_t	 left_out;		/* attributes: key or value too long, service.name that is no text,
+						 * more than LABELS_MAX */
 };
 
 /* 0 and a reference; -EBADMSG malformed, -ENOMEM. */
 int	process_context_parse(struct process_context **out, const void *payload, size_t n, uint64_t published_ns);
 struct process_context *process_context_get(struct process_context *c);
 void	process_context_put(struct process_context *c);		/* NULL is fine */
+/* Equal in all but the stamp: published anew without a change. */
+bool	process_context_same(const struct process_context *a, const struct process_context *b);
 
 #endif

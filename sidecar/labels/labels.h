@@ -13,10 +13,31 @@
 
 #include "sidecar/labels/keys.h"
 
-struct label { const char *key; const char *string; int64_t number; bool is_number; };
+enum label_type { LABEL_STRING, LABEL_INT, LABEL_BOOL, LABEL_DOUBLE, LABEL_BYTES, LABEL_JSON /* arrays, lists */ };
+struct label {
+	const char	*key;
+	const char	*string;	/* STRING, JSON, BYTES: ends with a NUL, which for BYTES proves nothing */
+	int64_t		 number;	/* INT, BOOL */
+	double		 real;		/* DOUBLE */
+	uint32_t	 len;		/* BYTES: how many */
+	enum label_type	 type;
+};
 /* Immutable once built; owned by whoever built it. */
 struct label_set { uint32_t n; struct label *labels; };
 void	label_set_free(struct label_set *s);
+static inline bool label_is_text(const struct label *l)
+{
+	return l->type == LABEL_STRING || l->type == LABEL_JSON || l->type == LABEL_BYTES;
+}
+/* Bytes at string; 0 for what is no text. */
+size_t	label_len(const struct label *l);
+/* Equal in key, type and value. */
+bool	label_same(const struct label *a, const struct label *b);
+/* The value in words, as explanations print it: BYTES as hex digits, cut to cap - 1; in buf or in l. */
+const char *label_words(const struct label *l, char *buf, size_t cap);
+/* The shortest digits that give the same number again; NaN, Infinity, -Infinity. */
+#define LABEL_DOUBLE_MAX 32
+void	label_double(double v, char buf[LABEL_DOUBLE_MAX]);
 
 #define LABEL_VALUE_MAX 4096	/* bytes; longer values are cut on a code point */
 #define LABEL_KEY_MAX	255	/* declared keys beyond it are errors */

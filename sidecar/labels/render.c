@@ -88,7 +88,7 @@ static void put_identity(struct attributes *a, const struct label_process *p,
 			 const char *service)
 {
 	put_text(a, KEY_SERVICE_NAME, service);
-	put(a, (struct label){ .key = KEY_PID, .number = p->pid, .is_number = true });
+	put(a, (struct label){ .key = KEY_PID, .number = p->pid, .type = LABEL_INT });
 	if (p->kthread)
 		return;
 	put_text(a, KEY_EXE_PATH, p->exe_path);
@@ -135,7 +135,7 @@ static void put_label(struct attributes *a, const struct label_config *c,
 	if (!key || !strncmp(l->name.p, META, strlen(META)))
 		return;
 	if (as_number(key, l->value.p, &number))
-		put(a, (struct label){ .key = key, .number = number, .is_number = true });
+		put(a, (struct label){ .key = key, .number = number, .type = LABEL_INT });
 	else
 		put_text(a, key, l->value.p);
 }
@@ -166,10 +166,17 @@ void attributes_put_process(struct attributes *a, const struct label_config *c,
 	put_declared(a, p);
 }
 
-static char *keep(char **to, const char *s, size_t max)
+/* Only words are cut to fit: half of an array is none. */
+static size_t kept_len(const struct label *l)
+{
+	size_t n = label_len(l);
+
+	return l->type == LABEL_STRING ? text_cut(l->string, n, LABEL_VALUE_MAX) : n;
+}
+
+static char *keep(char **to, const char *s, size_t n)
 {
 	char *start = *to;
-	size_t n = text_cut(s, strlen(s), max);
 
 	memcpy(start, s, n);
 	start[n] = 0;
@@ -186,8 +193,8 @@ int attributes_finish(const struct attributes *a, struct label_set **out)
 
 	for (uint32_t i = 0; i < a->n; i++) {
 		bytes += strlen(a->labels[i].key) + 1;
-		if (!a->labels[i].is_number)
-			bytes += strlen(a->labels[i].string) + 1;
+		if (label_is_text(&a->labels[i]))
+			bytes += kept_len(&a->labels[i]) + 1;
 	}
 	s = malloc(bytes);
 	if (!s)
@@ -196,11 +203,13 @@ int attributes_finish(const struct attributes *a, struct label_set **out)
 	s->labels = (struct label *)(s + 1);
 	text = (char *)(s->labels + a->n);
 	for (uint32_t i = 0; i < a->n; i++) {
-		s->labels[i] = a->labels[i];
-		s->labels[i].key = keep(&text, a->labels[i].key, LABEL_VALUE_MAX);
-		if (!a->labels[i].is_number)
-			s->labels[i].string =
-				keep(&text, a->labels[i].string, LABEL_VALUE_MAX);
+		const struct label *l = &a->labels[i];
+
+		s->labels[i] = *l;
+		s->labels[i].key = keep(&text, l->key, text_cut(l->key, strlen(l->key),
+								LABEL_VALUE_MAX));
+		if (label_is_text(l))
+			s->labels[i].string = keep(&text, l->string, kept_len(l));
 	}
 	*out = s;
 	return 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,33 @@ static json_t *labels_json(const struct label_builder *b)
 	return o;
 }
 
+static json_t *value_json(const struct label *l)
+{
+	char words[2 * LABEL_VALUE_MAX + 1];
+	const char *text;
+	json_t *list;
+
+	switch (l->type) {
+	case LABEL_INT:
+		return json_integer(l->number);
+	case LABEL_BOOL:
+		return json_boolean(l->number);
+	case LABEL_DOUBLE:
+		if (isfinite(l->real))
+			return json_real(l->real);
+		break;
+	case LABEL_JSON:
+		list = json_loads(l->string, 0, NULL);
+		if (list)
+			return list;
+		break;
+	default:
+		break;
+	}
+	text = label_words(l, words, sizeof(words));
+	return json_text(text, strlen(text));
+}
+
 static json_t *attributes_json(const struct label_set *s)
 {
 	json_t *o = json_object();
@@ -58,8 +86,7 @@ static json_t *attributes_json(const struct label_set *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct label *l = &s->labels[i];
 
-		json_object_set_new(o, l->key, l->is_number ? json_integer(l->number) :
-				    json_text(l->string, strlen(l->string)));
+		json_object_set_new(o, l->key, value_json(l));
 	}
 	return o;
 }
@@ -77,16 +104,17 @@ static void labels_text(FILE *out, const struct label_builder *b)
 
 static void attributes_text(FILE *out, const struct label_set *s)
 {
+	char words[2 * LABEL_VALUE_MAX + 1];
+	const char *text;
+
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct label *l = &s->labels[i];
 
 		fputs("  ", out);
 		print_text(out, l->key, strlen(l->key));
 		fputs(" = ", out);
-		if (l->is_number)
-			fprintf(out, "%" PRId64, l->number);
-		else
-			print_text(out, l->string, strlen(l->string));
+		text = label_words(l, words, sizeof(words));
+		print_text(out, text, strlen(text));
 		fputc('\n', out);
 	}
 }

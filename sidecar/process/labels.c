@@ -113,11 +113,7 @@ static bool same(const struct label_set *a, const struct label_set *b)
 	if (!a || !b || a->n != b->n)
 		return a == b;
 	for (uint32_t i = 0; i < a->n; i++) {
-		const struct label *x = &a->labels[i], *y = &b->labels[i];
-
-		if (strcmp(x->key, y->key) || x->is_number != y->is_number ||
-		    x->number != y->number ||
-		    (!x->is_number && strcmp(x->string, y->string)))
+		if (!label_same(&a->labels[i], &b->labels[i]))
 			return false;
 	}
 	return true;

@@ -28,6 +28,17 @@ static uint32_t n_labels(const struct image *image)
 	return n < RESOURCE_MAX_ATTRIBUTES ? n : RESOURCE_MAX_ATTRIBUTES;
 }
 
+static uint8_t type_of(const struct label *l)
+{
+	static const uint8_t types[] = {
+		[LABEL_STRING] = RINGSIDE_STRING, [LABEL_INT] = RINGSIDE_INT,
+		[LABEL_BOOL] = RINGSIDE_BOOL,	  [LABEL_DOUBLE] = RINGSIDE_DOUBLE,
+		[LABEL_BYTES] = RINGSIDE_BYTES,	  [LABEL_JSON] = RINGSIDE_JSON,
+	};
+
+	return types[l->type];
+}
+
 static int intern(struct ring_writer *w, const struct image *image, ringside_ref *ref)
 {
 	struct ring_attribute a[RESOURCE_MAX_ATTRIBUTES];
@@ -40,12 +51,12 @@ static int intern(struct ring_writer *w, const struct image *image, ringside_ref
 	for (uint32_t i = 0; i < n && !err; i++) {
 		const struct label *l = &image->labels->labels[i];
 
-		a[i] = (struct ring_attribute){ .type = l->is_number ? RINGSIDE_INT
-								     : RINGSIDE_STRING,
-						.number = l->is_number ? l->number : 0 };
+		a[i] = (struct ring_attribute){ .type = type_of(l),
+						.number = l->number,
+						.real = l->real };
 		err = ring_intern_string(w, l->key, strlen(l->key), &a[i].key);
-		if (!err && !l->is_number)
-			err = ring_intern_string(w, l->string, strlen(l->string),
+		if (!err && label_is_text(l))
+			err = ring_intern_string(w, l->string, label_len(l),
 						 &a[i].string);
 	}
 	return err ? err : ring_intern_resource(w, a, n, schema, ref);
@@ -85,10 +96,11 @@ const struct ringside_resource *resource_plain_of(const struct image *image,
 
 		out->attributes[i] = (struct ringside_attribute){
 			.key = l->key,
-			.type = l->is_number ? RINGSIDE_INT : RINGSIDE_STRING,
+			.type = type_of(l),
 			.number = l->number,
-			.string = l->is_number ? NULL : l->string,
-			.len = l->is_number ? 0 : (uint32_t)strlen(l->string),
+			.real = l->real,
+			.string = label_is_text(l) ? l->string : NULL,
+			.len = (uint32_t)label_len(l),
 		};
 	}
 	out->resource = (struct ringside_resource){ .n = n, .attributes = out->attributes,
