@@ -24,9 +24,15 @@
 #define BUCKETS		1000000u	/* ... up to 10 s */
 
 static volatile sig_atomic_t stop;
-static uint32_t late[BUCKETS];
+/*
+ * Apart: in the first second the symbol worker reads its files for the first time, and what has no name
+ * yet goes out unnamed at the next drain.  How late a sample is when names are known is told afterwards.
+ */
+#define WARM_NS		1000000000u
+static uint32_t cold[BUCKETS], late[BUCKETS];
 
 struct tally {
+	uint64_t opened_boot, warm;	/* counted in late[] */
 	uint64_t records, samples, mine, late_max;
 	uint64_t frames, frames_named, stacks_19, seventy, twenty, ten;
 	uint64_t next_seq, gaps, lapped, lost_writer;
@@ -94,15 +100,21 @@ static void tally_stack(struct tally *t, const struct ringside_stack *s)
 static void tally_sample(struct tally *t, const struct ringside_record *rec, uint32_t pid)
 {
 	const struct ringside_sample *s = &rec->sample;
-	uint64_t arrived = now(CLOCK_BOOTTIME), ns;
+	uint64_t arrived = now(CLOCK_BOOTTIME), ns, bucket;
 
 	t->samples++;
 	if (pid && s->pid != pid)
 		return;
 	ns = arrived > rec->boot_ns ? arrived - rec->boot_ns : 0;
-	if (ns > t->late_max)
-		t->late_max = ns;
-	late[ns / BUCKET_NS < BUCKETS ? ns / BUCKET_NS : BUCKETS - 1]++;
+	bucket = ns / BUCKET_NS < BUCKETS ? ns / BUCKET_NS : BUCKETS - 1;
+	if (rec->boot_ns < t->opened_boot + WARM_NS) {
+		cold[bucket]++;
+	} else {
+		late[bucket]++;
+		t->warm++;
+		if (ns > t->late_max)
+			t->late_max = ns;
+	}
 	if (!t->mine++)
 		t->first_boot = rec->boot_ns;
 	t->last_boot = rec->boot_ns;
@@ -128,12 +140,12 @@ static void tally_record(struct tally *t, const struct ringside_record *rec, uin
 		tally_sample(t, rec, pid);
 }
 
-static double percentile(uint64_t total, double p)
+static double percentile(const uint32_t *of, uint64_t total, double p)
 {
 	uint64_t rank = (uint64_t)((double)total * p), seen = 0;
 
 	for (uint32_t i = 0; i < BUCKETS; i++) {
-		seen += late[i];
+		seen += of[i];
 		if (seen > rank)
 			return (double)(i + 1) * BUCKET_NS / 1e6;
 	}
@@ -149,8 +161,9 @@ static void report(struct ringside *r, const struct tally *t)
 	printf("{\"records\": %ju, \"samples\": %ju, \"mine\": %ju, \"p50_ms\": %.2f, \"p99_ms\": %.2f, "
 	       "\"p999_ms\": %.2f, \"max_ms\": %.2f, ",
 	       (uintmax_t)t->records, (uintmax_t)t->samples, (uintmax_t)n,
-	       percentile(n, 0.5), percentile(n, 0.99), percentile(n, 0.999),
-	       (double)t->late_max / 1e6);
+	       percentile(late, t->warm, 0.5), percentile(late, t->warm, 0.99),
+	       percentile(late, t->warm, 0.999), (double)t->late_max / 1e6);
+	printf("\"cold_p99_ms\": %.2f, ", percentile(cold, n - t->warm, 0.99));
 	printf("\"frames\": %ju, \"named\": %ju, \"seventy\": %ju, \"twenty\": %ju, \"ten\": %ju, "
 	       "\"weight\": %ju, ",
 	       (uintmax_t)t->frames, (uintmax_t)t->frames_named, (uintmax_t)t->seventy,
@@ -256,6 +269,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	t.next_seq = ringside_position(r);
+	t.opened_boot = now(CLOCK_BOOTTIME);
 	err = follow(r, &t, pid, seconds, first, pause);
 	report(r, &t);
 	ringside_close(r);
