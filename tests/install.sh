@@ -63,4 +63,39 @@ case $flags in
 *-lringside*) echo "ok pkg-config: -lringside" ;;
 *) fail "pkg-config says: $flags" ;;
 esac
+
+# libotelctx: the same, and a static library whose symbol an executable can export.
+for file in otelctx.h otelctx.pc libotelctx.a otelctx_example.c; do
+	[ -n "$(find "$dest" -name $file)" ] || fail "no $file"
+done
+[ -z "$(find "$dest" -name otel_ctx_abi.h)" ] || fail "otel_ctx_abi.h is installed; it is private"
+pc=$(find "$dest" -name otelctx.pc)
+header=$(find "$dest" -name otelctx.h)
+lib=$(find "$dest" -name 'libotelctx.so.0')
+if [ -n "$lib" ]; then
+	strangers=$(nm -D --defined-only "$lib" | awk '{ print $3 }' |
+		grep -v -e '^otelctx_[a-z0-9_]*@@OTELCTX_0\.1$' -e '^OTELCTX_0\.1$' \
+			-e '^otel_thread_ctx_v1@@OTELCTX_0\.1$')
+	[ -z "$strangers" ] || fail "exported and should not be: $strangers"
+	declared=$(grep -o 'otelctx_[a-z_]*(' "$header" | sort -u | wc -l)
+	exported=$(nm -D --defined-only "$lib" | grep -c ' T otelctx_')
+	[ "$declared" = "$exported" ] || fail "$declared functions declared, $exported exported"
+	echo "ok versioned symbols of libotelctx, $exported functions"
+fi
+example=$(find "$dest" -name otelctx_example.c)
+if [ -n "$lib" ] && ! nm -D "$lib" | grep -q -e asan -e tsan; then
+	export PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest"
+	for compiler in "${CC:-cc} -std=c11 -Wpedantic" "${CXX:-c++} -std=c++17 -x c++"; do
+		command -v "${compiler%% *}" >/dev/null || { echo "no ${compiler%% *}: not tried"; continue; }
+		$compiler -Wall -Wextra -Werror "$example" $(pkg-config --cflags --libs otelctx) \
+			-o "$dest/app" || fail "$compiler does not compile the example"
+		LD_LIBRARY_PATH=$(dirname "$lib") "$dest/app" || fail "the example of $compiler failed"
+		echo "ok $compiler, libotelctx"
+	done
+	${CC:-cc} "$example" $(pkg-config --static --cflags --libs otelctx | sed 's/-lotelctx/-l:libotelctx.a/') \
+		-o "$dest/app" || fail "the example with libotelctx.a"
+	nm -D "$dest/app" | grep -q ' B otel_thread_ctx_v1$' || fail "no otel_thread_ctx_v1 with pkg-config --static"
+	"$dest/app" || fail "the example with libotelctx.a failed"
+	echo "ok libotelctx.a, pkg-config --static"
+fi
 rm -rf "$dest" "$dest.log"

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attaching, and the threads that ever attached something: append may have to move a
+ * record, and destroy to take it away, under threads that show it.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ctx/fork_lock.h"
+#include "ctx/otelctx.h"
+#include "ctx/thread_slot.h"
+
+_Static_assert(sizeof(struct thread_entry) == 32, "thread_slot.S reserves as much");
+
+static struct {
+	struct fork_lock	 lock;
+	pid_t			 pid;		/* whose threads these are */
+	pthread_key_t		 key;		/* tells when a thread ends */
+	int			 have_key;
+	struct thread_entry	*first;
+} registry;
+
+/* 1: otel_thread_ctx_v1 is this module's, so a thread's entry stands behind its slot. */
+static int entry_behind_slot;
+
+/*
+ * A plug-in that linked the static library is unloaded: threads that end later must not
+ * call into it.
+ */
+static __attribute__((destructor)) void forget_key(void)
+{
+	if (registry.have_key)
+		pthread_key_delete(registry.key);
+	registry.have_key = 0;
+}
+
+static void lock(void)
+{
+	pid_t self = getpid();
+
+	/*
+	 * A fork copied the registry; of its threads only the caller's can be in this
+	 * process.
+	 */
+	if (fork_lock(&registry.lock) || registry.pid != self) {
+		struct thread_entry *mine = otelctx_entry();
+
+		registry.pid = self;
+		registry.first = NULL;
+		if (mine->state == THREAD_REGISTERED) {
+			mine->next = mine->prev = NULL;
+			registry.first = mine;
+		}
+	}
+}
+
+static void unlock(void)
+{
+	fork_unlock(&registry.lock);
+}
+
+/*
+ * So that the thread that came through the fork is in the child's registry whoever asks
+ * first.
+ */
+static void in_child(void)
+{
+	lock();
+	unlock();
+}
+
+static __attribute__((constructor)) void find_entry(void)
+{
+	entry_behind_slot = (void *)(otelctx_slot() + 1) == (void *)otelctx_entry();
+	registry.pid = getpid();
+	pthread_atfork(NULL, NULL, in_child);	/* without it lock() notices the pid */
+}
+
+static void link_entry(struct thread_entry *e)
+{
+	e->prev = NULL;
+	e->next = registry.first;
+	if (e->next)
+		e->next->prev = e;
+	registry.first = e;
+}
+
+static void unlink_entry(struct thread_entry *e)
+{
+	if (e->next)
+		e->next->prev = e->prev;
+	if (e->prev)
+		e->prev->next = e->next;
+	else if (registry.first == e)
+		registry.first = e->next;
+}
+
+/* The thread ends, and its slot with it. */
+static void thread_ends(void *arg)
+{
+	struct thread_entry *e = arg;
+
+	lock();
+	unlink_entry(e);
+	unlock();
+	__atomic_store_n(e->slot, NULL, __ATOMIC_RELAXED);
+	e->state = THREAD_LEAVING;
+}
+
+static int register_thread(struct thread_entry *e, struct otel_thread_ctx **slot)
+{
+	int err = 0;
+
+	e->slot = slot;
+	lock();
+	if (!registry.have_key) {
+		err = -pthread_key_create(&registry.key, thread_ends);
+		registry.have_key = !err;
+	}
+	if (!err)
+		err = -pthread_setspecific(registry.key, e);
+	if (!err) {
+		link_entry(e);
+		e->state = THREAD_REGISTERED;
+	}
+	unlock();
+	return err ? -ENOMEM : 0;
+}
+
+/* Who holds t: nobody yet -> this slot -> more than one. */
+static void note_holder(struct otelctx_thread *t, struct otel_thread_ctx **slot)
+{
+	struct otel_thread_ctx **holder = NULL;
+
+	if (!__atomic_compare_exchange_n(&t->holder, &holder, slot, 0, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED) && holder != slot)
+		__atomic_store_n(&t->shared, 1, __ATOMIC_RELAXED);
+}
+
+static int attach_slowly(struct otelctx_thread *t, struct otel_thread_ctx **slot)
+{
+	struct thread_entry *e = otelctx_entry();
+	int err = 0;
+
+	if (e->state == THREAD_LEAVING)
+		return -ECANCELED;
+	if (e->state == THREAD_NEW)
+		err = register_thread(e, slot);
+	if (err)
+		return err;
+	note_holder(t, slot);
+	__atomic_signal_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(slot, t->record, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/*
+ * A reader looks while this thread is interrupted or stopped, so program order is all
+ * it takes: no fence but for the compiler.  slot[1] is the entry's state; an entry is
+ * in use by its thread alone.
+ */
+__attribute__((used, visibility("hidden")))
+int otelctx_attach_at(struct otelctx_thread *t, struct otel_thread_ctx **slot)
+{
+	const struct thread_entry *e = (const struct thread_entry *)(slot + 1);
+
+	if (!t) {
+		__atomic_store_n(slot, NULL, __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (!entry_behind_slot || e->state != THREAD_REGISTERED ||
+	    __atomic_load_n(&t->holder, __ATOMIC_RELAXED) != slot)
+		return attach_slowly(t, slot);
+	__atomic_signal_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(slot, t->record, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/*
+ * Compare and exchange, since the slot's thread may attach something else at this very
+ * moment.
+ */
+static int replace_one(struct otel_thread_ctx **slot, struct otel_thread_ctx *old,
+		       struct otel_thread_ctx *now)
+{
+	return __atomic_load_n(slot, __ATOMIC_RELAXED) == old &&
+		__atomic_compare_exchange_n(slot, &old, now, 0, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+}
+
+static int replace_all(struct otelctx_thread *t, struct otel_thread_ctx *old,
+		       struct otel_thread_ctx *now)
+{
+	int n = 0;
+
+	lock();
+	for (struct thread_entry *e = registry.first; e; e = e->next)
+		if (t->shared || e->slot == t->holder)
+			n += replace_one(e->slot, old, now);
+	unlock();
+	return n;
+}
+
+/*
+ * A reader on the CPU of a thread whose slot was just cleared may still be in the
+ * record; it runs with interrupts off, so it is done once that CPU has answered.
+ * Without this call such a reader may copy freed memory.
+ */
+static void wait_for_readers(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) &&
+	    !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+int otelctx_slots_replace(struct otelctx_thread *t, struct otel_thread_ctx *old,
+			  struct otel_thread_ctx *now)
+{
+	struct otel_thread_ctx **slot = otelctx_slot();
+	int others = 0;
+
+	if (!t->holder)
+		return 0;
+	replace_one(slot, old, now);
+	if (t->shared || t->holder != slot)
+		others = replace_all(t, old, now);
+	if (others && !now)
+		wait_for_readers();
+	return others > 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The word of each thread that readers look for, and how this library reaches it.
+ *
+ * 	otel_thread_ctx_v1	0	address of the attached record, or 0: public
+ * 	otelctx_thread_entry	8	struct thread_entry of thread_slot.h: private
+ *
+ * Both in one section of one object, so they stay together: who has the address of the
+ * first has the second, unless another module's definition of the public symbol took
+ * precedence (thread_registry.c).
+ *
+ * In assembler, because the access has to be by TLS descriptor, whatever compiler and
+ * options: clang 14 knows no descriptors on x86-64, gcc needs an option for them.  In
+ * an executable the linker turns the sequences below, which have to be exactly these,
+ * into a constant offset.
+ */
+	.section .tbss, "awT", %nobits
+	.balign	8
+	.globl	otel_thread_ctx_v1
+	.type	otel_thread_ctx_v1, %object
+	.size	otel_thread_ctx_v1, 8
+otel_thread_ctx_v1:
+	.zero	8
+	.globl	otelctx_thread_entry
+	.hidden	otelctx_thread_entry
+	.type	otelctx_thread_entry, %object
+	.size	otelctx_thread_entry, 32
+otelctx_thread_entry:
+	.zero	32
+
+	.text
+#if defined(__x86_64__)
+
+/*
+ * void *NAME(void): where SYMBOL of this thread is.  The descriptor's function saves
+ * all but rax.
+ */
+.macro	address_of name, symbol
+	.globl	\name
+	.hidden	\name
+	.type	\name, %function
+	.p2align 4
+\name:
+	.cfi_startproc
+	subq	$8, %rsp		/* aligned, as for any call */
+	.cfi_adjust_cfa_offset 8
+	leaq	\symbol@tlsdesc(%rip), %rax
+	call	*\symbol@tlscall(%rax)
+	addq	%fs:0, %rax
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size	\name, .-\name
+.endm
+	address_of otelctx_slot, otel_thread_ctx_v1
+	address_of otelctx_entry, otelctx_thread_entry
+
+/* int otelctx_thread_attach(t): goes on in otelctx_attach_at(t, slot). */
+	.globl	otelctx_thread_attach
+	.type	otelctx_thread_attach, %function
+	.p2align 4
+otelctx_thread_attach:
+	.cfi_startproc
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	leaq	otel_thread_ctx_v1@tlsdesc(%rip), %rax
+	call	*otel_thread_ctx_v1@tlscall(%rax)
+	addq	%fs:0, %rax
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	movq	%rax, %rsi
+	jmp	otelctx_attach_at
+	.cfi_endproc
+	.size	otelctx_thread_attach, .-otelctx_thread_attach
+
+#elif defined(__aarch64__)
+
+.macro	address_of name, symbol
+	.globl	\name
+	.hidden	\name
+	.type	\name, %function
+	.p2align 4
+\name:
+	.cfi_startproc
+	stp	x29, x30, [sp, #-16]!
+	.cfi_def_cfa_offset 16
+	.cfi_offset 29, -16
+	.cfi_offset 30, -8
+	adrp	x0, :tlsdesc:\symbol
+	ldr	x1, [x0, #:tlsdesc_lo12:\symbol]
+	add	x0, x0, #:tlsdesc_lo12:\symbol
+	.tlsdesccall \symbol
+	blr	x1
+	mrs	x1, tpidr_el0
+	add	x0, x0, x1
+	ldp	x29, x30, [sp], #16
+	.cfi_restore 29
+	.cfi_restore 30
+	.cfi_def_cfa_offset 0
+	ret
+	.cfi_endproc
+	.size	\name, .-\name
+.endm
+	address_of otelctx_slot, otel_thread_ctx_v1
+	address_of otelctx_entry, otelctx_thread_entry
+
+/* int otelctx_thread_attach(t): goes on in otelctx_attach_at(t, slot). */
+	.globl	otelctx_thread_attach
+	.type	otelctx_thread_attach, %function
+	.p2align 4
+otelctx_thread_attach:
+	.cfi_startproc
+	stp	x30, x2, [sp, #-16]!
+	.cfi_def_cfa_offset 16
+	.cfi_offset 30, -16
+	mov	x2, x0			/* the descriptor's function saves all but x0, x1, x30 */
+	adrp	x0, :tlsdesc:otel_thread_ctx_v1
+	ldr	x1, [x0, #:tlsdesc_lo12:otel_thread_ctx_v1]
+	add	x0, x0, #:tlsdesc_lo12:otel_thread_ctx_v1
+	.tlsdesccall otel_thread_ctx_v1
+	blr	x1
+	mrs	x1, tpidr_el0
+	add	x1, x0, x1
+	mov	x0, x2
+	ldp	x30, x2, [sp], #16
+	.cfi_restore 30
+	.cfi_def_cfa_offset 0
+	b	otelctx_attach_at
+	.cfi_endproc
+	.size	otelctx_thread_attach, .-otelctx_thread_attach
+
+#else
+#error "OTEP 4947 names x86-64 and aarch64 only"
+#endif
+	.section .note.GNU-stack, "", %progbits
