@@ -26,6 +26,7 @@ enum ev_type {
 	EV_FORK		= 2,	/* struct ev_fork: a new process (not a new thread) */
 	EV_EXEC		= 3,	/* struct ev_exec: the process has a new image */
 	EV_EXIT		= 4,	/* struct ev_exit: the last thread of the process is gone */
+	EV_CONTEXT	= 5,	/* struct ev_context: the process has named a mapping OTEL_CTX */
 	/* 16 and above are made by sidecar/collect from the kernel's own side-band events */
 	EV_MMAP		= 16,	/* struct ev_mmap: an executable mapping; in scope or not */
 	EV_KSYMBOL	= 17,	/* struct ev_ksymbol: kernel text came or went (modules, BPF) */
@@ -108,6 +109,12 @@ struct ev_exit {
 	struct ev_head	head;
 	__u32		exit_code;	/* 0..255 */
 	__u32		exit_signal;	/* signal number that killed it, else 0 */
+};
+
+/* head names the process, tid whichever of its threads called prctl().  Some of a quick succession are left out. */
+struct ev_context {
+	struct ev_head	head;
+	__u64		address;	/* of the mapping, as given */
 };
 
 /* Made by sidecar/collect from PERF_RECORD_MMAP2.  start_ns 0: identity by tgid and time. */

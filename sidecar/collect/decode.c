@@ -58,6 +58,11 @@ static bool check_exit(const struct ev_head *h)
 	return h->size == sizeof(*e) && e->exit_code <= 255 && e->exit_signal <= 127;
 }
 
+static bool check_context(const struct ev_head *h)
+{
+	return h->size == sizeof(struct ev_context) && h->tgid && h->start_ns;
+}
+
 static bool check_mmap(const struct ev_head *h)
 {
 	const struct ev_mmap *e = (const struct ev_mmap *)h;
@@ -89,6 +94,7 @@ static bool check_body(const struct ev_head *h)
 	case EV_FORK:		return check_fork(h);
 	case EV_EXEC:		return check_exec(h);
 	case EV_EXIT:		return check_exit(h);
+	case EV_CONTEXT:	return check_context(h);
 	case EV_MMAP:		return check_mmap(h);
 	case EV_KSYMBOL:	return check_ksymbol(h);
 	case EV_COMM_EXEC:	return check_comm_exec(h);
@@ -116,6 +122,7 @@ const char *event_type_name(unsigned type)
 	case EV_FORK:		return "fork";
 	case EV_EXEC:		return "exec";
 	case EV_EXIT:		return "exit";
+	case EV_CONTEXT:	return "context";
 	case EV_MMAP:		return "mmap";
 	case EV_KSYMBOL:	return "ksymbol";
 	case EV_COMM_EXEC:	return "comm_exec";

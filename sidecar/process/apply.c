@@ -177,6 +177,7 @@ static void take_reading(struct process_table *t, struct image_own *io,
 	take_cgroup(t, io, a);
 	take_maps(t, io, a);
 	take_exe(t, io, a);
+	take_context(t, io, a);
 	io->labels_dirty = true;
 	image_set_state(t, io,
 			a->head->flags & ANSWER_MAPS_DENIED ? IMAGE_UNREADABLE
@@ -355,6 +356,11 @@ int process_apply(struct process_table *t, const void *msg, size_t n, int fd)
 		break;
 	case DOOR_PERF_MAP:
 		apply_perf_map(t, &a, fd);
+		break;
+	case DOOR_CONTEXT:
+		context_apply(t, &a);
+		if (fd >= 0)
+			close(fd);
 		break;
 	case DOOR_PROCESS:
 	case DOOR_CGROUP:

@@ -45,6 +45,21 @@ struct declared {
 	char		*text, *command_line, *working_directory;
 };
 
+/* How the process context of an image stands; the context itself is image.context. */
+struct image_context {
+	struct answer_context read;		/* the last reading that told anything; verdict 0: none did */
+	uint32_t	 state;			/* enum context_verdict of the last one, perhaps CONTEXT_BUSY */
+	bool		 malformed;		/* and its payload was no protobuf */
+	uint64_t	 address, stamp_ns;	/* of image.context, or of what was refused; 0 none */
+	uint64_t	 hint;			/* told by the hook, not looked at yet */
+	uint64_t	 told_ns;		/* when the hook last told of a change */
+	uint64_t	 asked_ns;		/* an answer is on its way since; 0 none */
+	uint64_t	 next_ns;		/* the next look */
+	uint64_t	 least_ns;		/* none before it, whatever is told */
+	uint64_t	 refresh_ns;		/* none before it because of a thread's context */
+	uint32_t	 looks;			/* in vain, in a row */
+};
+
 struct image_own {
 	struct image	 i;			/* first */
 	struct image_own *hash_next;		/* by serial */
@@ -63,6 +78,7 @@ struct image_own {
 	struct file	*perf_file;
 	__u64		*wanted;		/* user addresses seen while maps were unknown */
 	uint32_t	 n_wanted;
+	struct image_context context;
 	uint32_t	 outstanding;		/* door answers that i.pending stands for */
 	uint32_t	 tries;
 	bool		 asked, labels_dirty, perf_asked, perf_waited, v2_names_container, cgroup_learned;
@@ -137,6 +153,7 @@ struct process_table {
 	void		(*image_free)(void *arg, struct image *i);
 	void		*image_free_arg;
 	struct process_counts counts;
+	size_t		 context_bytes;		/* of all contexts */
 	struct door_request request;		/* scratch: too large for the stack */
 };
 
@@ -198,6 +215,14 @@ void	maps_set_jit(struct process_table *t, struct image_own *io, struct file *f)
 /* Mappings of from are to from now on. */
 void	maps_set_file(struct process_table *t, struct image_own *io, struct file *from, struct file *to);
 enum mapping_kind mapping_kind_of(const char *path, size_t n, bool has_file);
+
+/* --- context.c --- */
+/* A sample came, or the hook told: is it time to look at the context? */
+void	want_context(struct process_table *t, struct image_own *io);
+/* What a reading of io says of its context. */
+void	take_context(struct process_table *t, struct image_own *io, const struct answer *a);
+void	context_apply(struct process_table *t, const struct answer *a);	/* DOOR_CONTEXT */
+void	context_drop(struct process_table *t, struct image_own *io);
 
 /* --- files.c --- */
 struct file_key {

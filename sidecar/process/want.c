@@ -36,6 +36,11 @@ static struct door_request *begin(struct process_table *t, struct image_own *io,
 		r->start_ns = io->i.start_ns;
 		r->image_serial = io->i.serial;
 	}
+	if (io && what == DOOR_CONTEXT) {
+		r->context_hint = io->context.hint;
+		r->context_address = io->context.address;
+		r->context_seen_ns = io->context.stamp_ns;
+	}
 	if (!fo)
 		return r;
 	r->file_id = fo->f.id;
