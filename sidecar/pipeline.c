@@ -263,6 +263,9 @@ static void take_event(struct pipeline *p, struct event_batch *b, const struct e
 	case EV_COMM_EXEC:
 		process_on_comm_exec(p->o.processes, (const struct ev_comm_exec *)e);
 		return;
+	case EV_CONTEXT:
+		process_on_context(p->o.processes, (const struct ev_context *)e);
+		return;
 	case EV_KSYMBOL:
 		/* Kernel text came or went: an address there may have another name now.
 		 */

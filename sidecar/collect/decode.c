@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ctx/otel_ctx_abi.h"
-
 /* `len` bytes of name, a NUL, padding to 8: fill exactly what follows `fixed` bytes. */
 static bool name_fits(const struct ev_head *h, size_t fixed, uint32_t len, uint32_t max,
 		      const char *name)
@@ -22,24 +20,6 @@ static bool comm_ends(const char *comm)
 	return memchr(comm, 0, EV_COMM_LEN) != NULL;
 }
 
-/* A record, header at least, where there is one; else nothing. */
-static bool check_context(const struct ev_sample *s)
-{
-	switch (s->context) {
-	case EV_CONTEXT_OK:
-		return s->context_bytes >= OTEL_THREAD_CTX_HEADER_SIZE &&
-		       s->context_bytes <=
-			       OTEL_THREAD_CTX_HEADER_SIZE + OTEL_THREAD_CTX_ATTRS_MAX;
-	case EV_CONTEXT_ABSENT:
-	case EV_CONTEXT_NONE:
-	case EV_CONTEXT_UNALLOCATED:
-	case EV_CONTEXT_FAULT:
-	case EV_CONTEXT_INVALID:
-		return s->context_bytes == 0;
-	}
-	return false;
-}
-
 static bool check_sample(const struct ev_head *h)
 {
 	const struct ev_sample *s = (const struct ev_sample *)h;
@@ -48,7 +28,7 @@ static bool check_sample(const struct ev_head *h)
 		return false;
 	if (s->kernel_frames > EV_MAX_FRAMES || s->user_frames > EV_MAX_FRAMES)
 		return false;
-	if (s->user_end > EV_END_TOO_DEEP || !comm_ends(s->comm) || !check_context(s))
+	if (s->user_end > EV_END_TOO_DEEP || !comm_ends(s->comm))
 		return false;
 	return h->size ==
 	       sizeof(*s) +
@@ -76,6 +56,11 @@ static bool check_exit(const struct ev_head *h)
 	const struct ev_exit *e = (const struct ev_exit *)h;
 
 	return h->size == sizeof(*e) && e->exit_code <= 255 && e->exit_signal <= 127;
+}
+
+static bool check_context(const struct ev_head *h)
+{
+	return h->size == sizeof(struct ev_context) && h->tgid && h->start_ns;
 }
 
 static bool check_mmap(const struct ev_head *h)
@@ -109,6 +94,7 @@ static bool check_body(const struct ev_head *h)
 	case EV_FORK:		return check_fork(h);
 	case EV_EXEC:		return check_exec(h);
 	case EV_EXIT:		return check_exit(h);
+	case EV_CONTEXT:	return check_context(h);
 	case EV_MMAP:		return check_mmap(h);
 	case EV_KSYMBOL:	return check_ksymbol(h);
 	case EV_COMM_EXEC:	return check_comm_exec(h);
@@ -136,6 +122,7 @@ const char *event_type_name(unsigned type)
 	case EV_FORK:		return "fork";
 	case EV_EXEC:		return "exec";
 	case EV_EXIT:		return "exit";
+	case EV_CONTEXT:	return "context";
 	case EV_MMAP:		return "mmap";
 	case EV_KSYMBOL:	return "ksymbol";
 	case EV_COMM_EXEC:	return "comm_exec";

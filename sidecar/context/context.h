@@ -36,6 +36,7 @@ struct process_context {
 	char		*schema_name;		/* as published; NULL absent */
 	uint32_t	 n_keys;		/* of the key map, <= 256 */
 	char		**keys;			/* NULL where the map had no usable name */
+	size_t		 bytes;			/* of memory, about */
 	bool		 keys_in_resource;	/* threadlocal.* stood in the wrong field */
 	uint32_t	 left_out;		/* attributes: key or value too long, service.name that is no text,
 						 * more than LABELS_MAX */

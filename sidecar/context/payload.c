@@ -302,6 +302,25 @@ static void found_fini(struct found *f)
 	free(f->service_name);
 }
 
+static size_t text_bytes(const char *s)
+{
+	return s ? strlen(s) + 17 : 0;		/* and what malloc adds */
+}
+
+static size_t bytes_of(const struct process_context *c)
+{
+	const struct otel_env *e = &c->resource;
+	size_t n = sizeof(*c) + e->n * sizeof(*e->attributes) +
+		   c->n_keys * sizeof(*c->keys) + text_bytes(e->service_name) +
+		   text_bytes(c->schema_name);
+
+	for (uint32_t i = 0; i < e->n; i++)
+		n += text_bytes(e->attributes[i].key) + label_len(&e->attributes[i]) + 17;
+	for (uint32_t i = 0; i < c->n_keys; i++)
+		n += text_bytes(c->keys[i]);
+	return n;
+}
+
 static int make(struct process_context **out, struct parse *s, uint64_t published_ns)
 {
 	struct process_context *c = calloc(1, sizeof(*c));
@@ -318,6 +337,7 @@ static int make(struct process_context **out, struct parse *s, uint64_t publishe
 		process_context_put(c);
 		return err;
 	}
+	c->bytes = bytes_of(c);
 	*out = c;
 	return 0;
 }

@@ -6,12 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sidecar/context/tls_plan.h"
+#include "sidecar/context/context.h"
+#include "sidecar/context/read.h"
 
 static_assert(sizeof(struct answer_head) == 72, "journaled");
 static_assert(sizeof(struct answer_file) == 48, "journaled");
 static_assert(sizeof(struct answer_map) == 64, "journaled");
-static_assert(sizeof(struct tls_word) == 24, "journaled");
+static_assert(sizeof(struct answer_context) == 48, "journaled");
 
 static size_t padded(size_t n)
 {
@@ -103,14 +104,20 @@ static int check_file(const struct answer_bytes *b, const struct answer_file **o
 	return 0;
 }
 
-static int check_words(struct answer *out)
+static int check_context(struct answer *out)
 {
-	const struct answer_bytes *b = &out->section[TAG_WORDS];
+	const struct answer_bytes *b = &out->section[TAG_CONTEXT];
+	const struct answer_bytes *payload = &out->section[TAG_CONTEXT_PAYLOAD];
 
-	if (b->n % sizeof(struct tls_word))
+	if (!b->p)
+		return payload->p ? -EBADMSG : 0;
+	if (b->n != sizeof(struct answer_context))
 		return -EBADMSG;
-	out->words = b->p;
-	out->n_words = b->n / sizeof(struct tls_word);
+	out->context = b->p;
+	if (out->context->verdict >= CONTEXT_VERDICTS ||
+	    out->context->name >= CONTEXT_NAMES || payload->n > CONTEXT_PAYLOAD_MAX ||
+	    (out->context->verdict == CONTEXT_PAYLOAD) != (payload->n != 0))
+		return -EBADMSG;
 	return 0;
 }
 
@@ -135,10 +142,10 @@ int answer_read(struct answer *out, const void *buf, size_t n)
 		return -EBADMSG;
 	out->head = h;
 	if (read_sections(out, (const uint8_t *)buf + sizeof(*h), n - sizeof(*h)) ||
-	    check_maps(out) || check_words(out) || check_file(&out->section[TAG_EXE_ID], &out->exe_id) ||
+	    check_maps(out) || check_file(&out->section[TAG_EXE_ID], &out->exe_id) ||
 	    check_file(&out->section[TAG_FILE_ID], &out->file_id))
 		return -EBADMSG;
-	if (!are_pairs(&out->section[TAG_POD]))
+	if (!are_pairs(&out->section[TAG_POD]) || check_context(out))
 		return -EBADMSG;
 	env = &out->section[TAG_ENV];
 	if (env->n && ((const char *)env->p)[env->n - 1] != 0)

@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tls_word;			/* sidecar/context/tls_plan.h */
-
 #define ANSWER_MAGIC 0x31414452u		/* "RDA1" */
 
 #define ANSWER_KTHREAD		0x1
@@ -52,8 +50,9 @@ enum answer_tag {
 	TAG_FILE_ID	= 10,	/* struct answer_file */
 	TAG_PATH	= 11,	/* true path of an opened file */
 	TAG_POD		= 12,	/* facts of its pod: name NUL value NUL, and so on */
-	TAG_WORDS	= 15,	/* struct tls_word */
-	TAG_MAX		= 16,
+	TAG_CONTEXT	= 13,	/* struct answer_context */
+	TAG_CONTEXT_PAYLOAD = 14,	/* protobuf, when the verdict is CONTEXT_PAYLOAD */
+	TAG_MAX		= 15,
 };
 
 struct answer_section { uint32_t tag, len; };
@@ -77,6 +76,15 @@ struct answer_map {
 	uint32_t	path_off, path_len;	/* in TAG_STRINGS; without the kernel's deleted mark */
 };
 
+/* How the process context was found; see sidecar/context/read.h. */
+struct answer_context {
+	uint32_t	verdict;		/* enum context_verdict */
+	uint32_t	name;			/* enum context_name */
+	uint64_t	address, published_ns, payload_address;
+	uint32_t	version, payload_size;
+	uint32_t	attempts, places;
+};
+
 /* --- writing: a buffer of fixed capacity; what does not fit is left out whole --- */
 struct answer_writer { uint8_t *buf; size_t cap, n; bool full; };
 struct answer_head *answer_begin(struct answer_writer *w, void *buf, size_t cap);
@@ -90,10 +98,9 @@ struct answer {
 	struct answer_bytes	 section[TAG_MAX];	/* p NULL: absent */
 	/* Checked views. */
 	const struct answer_file *exe_id, *file_id;
+	const struct answer_context *context;
 	const struct answer_map	*maps;
 	size_t			 n_maps;
-	const struct tls_word	*words;
-	size_t			 n_words;
 };
 /* 0 or -EBADMSG.  buf is aligned to 8. */
 int	answer_read(struct answer *out, const void *buf, size_t n);

@@ -177,6 +177,7 @@ static void take_reading(struct process_table *t, struct image_own *io,
 	take_cgroup(t, io, a);
 	take_maps(t, io, a);
 	take_exe(t, io, a);
+	take_context(t, io, a);
 	io->labels_dirty = true;
 	image_set_state(t, io,
 			a->head->flags & ANSWER_MAPS_DENIED ? IMAGE_UNREADABLE
@@ -326,14 +327,6 @@ static void apply_perf_map(struct process_table *t, const struct answer *a, int 
 		io->perf_waited = false;
 }
 
-static void apply_words(struct process_table *t, const struct answer *a)
-{
-	struct image_own *io = image_by_serial(t, a->head->image_serial);
-
-	if (io && io->i.pid == a->head->pid && io->i.start_ns == a->head->start_ns)
-		thread_plan_words(t, io, a);
-}
-
 int process_apply(struct process_table *t, const void *msg, size_t n, int fd)
 {
 	struct answer a;
@@ -364,8 +357,8 @@ int process_apply(struct process_table *t, const void *msg, size_t n, int fd)
 	case DOOR_PERF_MAP:
 		apply_perf_map(t, &a, fd);
 		break;
-	case DOOR_TLS:
-		apply_words(t, &a);
+	case DOOR_CONTEXT:
+		context_apply(t, &a);
 		if (fd >= 0)
 			close(fd);
 		break;

@@ -26,6 +26,9 @@
  */
 #define BUDGET_SHARE	10
 #define BUDGET_BURST_NS	400000000ll
+/* Contexts that may have changed: half of that. */
+#define CONTEXT_SHARE	20
+#define CONTEXT_BURST_NS 200000000ll
 
 struct job {
 	struct job	*next;
@@ -54,6 +57,9 @@ struct slot {
 
 struct blocked { uint32_t pid; uint64_t start_ns; };
 
+/* CPU time that may be spent on something: a share of what passes, saved up to a burst. */
+struct budget { int64_t left_ns, burst_ns; uint64_t at_ns; unsigned share; };
+
 struct door {
 	pthread_mutex_t	 lock;
 	pthread_cond_t	 work, room;
@@ -69,8 +75,7 @@ struct door {
 	uint64_t	 lost;			/* ever */
 	struct blocked	 blocked[BLOCKED_MAX];
 	unsigned	 next_blocked;
-	int64_t		 budget_ns;		/* CPU time left for first resolutions */
-	uint64_t	 budget_at_ns;
+	struct budget	 first, contexts;
 	struct door_allowed allowed;
 };
 
@@ -186,8 +191,8 @@ static size_t answer_request(struct door_scratch *s, const struct door_allowed *
 	case DOOR_MAPS:
 		err = door_read_process(s, &w, r, a);
 		break;
-	case DOOR_TLS:
-		err = door_read_words(&w, r);
+	case DOOR_CONTEXT:
+		err = door_read_context(s, &w, r);
 		break;
 	case DOOR_FILE:
 		err = door_open_file(s, &w, r, fd);
@@ -240,7 +245,9 @@ static void serve(struct door *d, struct slot *slot, struct job *job)
 	cpu = thread_cpu_ns() - cpu;
 	pthread_mutex_lock(&d->lock);
 	if (s->request.ask == DOOR_PROCESS || s->request.ask == DOOR_MAPS)
-		d->budget_ns -= cpu;
+		d->first.left_ns -= cpu;
+	else if (s->request.ask == DOOR_CONTEXT)
+		d->contexts.left_ns -= cpu;
 	if (slot->state == SLOT_ABANDONED) {	/* it came back after all; its answer was given already */
 		d->abandoned--;
 		if (fd >= 0)
@@ -333,8 +340,8 @@ int door_create(struct door **out)
 	d->refs = 1;
 	d->last_job = &d->first_job;
 	d->last_reply = &d->first_reply;
-	d->budget_ns = BUDGET_BURST_NS;
-	d->budget_at_ns = door_now();
+	d->first = (struct budget){ BUDGET_BURST_NS, BUDGET_BURST_NS, door_now(), BUDGET_SHARE };
+	d->contexts = (struct budget){ CONTEXT_BURST_NS, CONTEXT_BURST_NS, door_now(), CONTEXT_SHARE };
 	d->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	err = d->event_fd < 0 ? -errno : map_scratch(d);
 	if (!err)
@@ -402,15 +409,23 @@ int door_fd(const struct door *d)
 }
 
 /* The lock is held. */
-static bool budget_left(struct door *d)
+static bool budget_left(struct budget *b)
 {
 	uint64_t now = door_now();
 
-	d->budget_ns += (int64_t)((now - d->budget_at_ns) / BUDGET_SHARE);
-	d->budget_at_ns = now;
-	if (d->budget_ns > BUDGET_BURST_NS)
-		d->budget_ns = BUDGET_BURST_NS;
-	return d->budget_ns > 0;
+	b->left_ns += (int64_t)((now - b->at_ns) / b->share);
+	b->at_ns = now;
+	if (b->left_ns > b->burst_ns)
+		b->left_ns = b->burst_ns;
+	return b->left_ns > 0;
+}
+
+/* The lock is held. */
+static bool may_work(struct door *d, uint32_t ask)
+{
+	if (ask == DOOR_PROCESS)
+		return budget_left(&d->first);
+	return ask != DOOR_CONTEXT || budget_left(&d->contexts);
 }
 
 int door_ask(struct door *d, const struct door_request *r)
@@ -429,7 +444,7 @@ int door_ask(struct door *d, const struct door_request *r)
 	pthread_mutex_lock(&d->lock);
 	if (d->abandoned == DOOR_THREADS)
 		err = -EBUSY;
-	else if (d->jobs == QUEUE_MAX || (r->ask == DOOR_PROCESS && !budget_left(d)))
+	else if (d->jobs == QUEUE_MAX || !may_work(d, r->ask))
 		err = -EAGAIN;
 	if (!err) {
 		*d->last_job = job;

@@ -25,17 +25,15 @@
 #define DOOR_TIMEOUT_NS 1000000000ull
 
 enum door_ask {
-	DOOR_PROCESS	= 1,	/* stat, comm, exe, cgroup, environ, maps */
+	DOOR_PROCESS	= 1,	/* stat, comm, exe, cgroup, environ, maps, process context */
 	DOOR_FILE	= 2,	/* open the file behind a mapping */
 	DOOR_DEBUG	= 3,	/* open a separate debug file */
 	DOOR_CGROUP	= 4,	/* cgroup only */
 	DOOR_PERF_MAP	= 5,
 	DOOR_VDSO	= 6,	/* bytes of the target's vDSO */
 	DOOR_MAPS	= 7,	/* stat and maps only */
-	DOOR_TLS	= 9,	/* words of memory */
+	DOOR_CONTEXT	= 8,	/* process context only */
 };
-
-#define DOOR_WORDS_MAX 64u
 
 struct door_request {
 	uint32_t	ask;			/* enum door_ask */
@@ -46,9 +44,10 @@ struct door_request {
 	uint64_t	map_start, map_end;	/* FILE: for map_files */
 	uint32_t	dev_major, dev_minor;
 	uint64_t	inode;			/* FILE: what the opened file must be */
+	/* CONTEXT: where the hook saw it, where it was last found and with which stamp; 0 unknown. */
+	uint64_t	context_hint, context_address, context_seen_ns;
 	uint32_t	flags;			/* DOOR_F_* */
-	uint32_t	n_words;		/* TLS */
-	uint64_t	words[DOOR_WORDS_MAX];	/* TLS: their addresses */
+	uint32_t	pad0;
 	char		build_id[41];		/* DEBUG, FILE: hex */
 	char		link[256];		/* DEBUG: debug link's base name */
 	char		path[4096];		/* FILE: as mapped; DEBUG: of the stripped file.  Last: only as much
@@ -68,8 +67,8 @@ struct pods;
 void	door_allow_pods(struct door *d, struct pods *pods);
 int	door_fd(const struct door *d);		/* readable when answers wait */
 /*
- * -EAGAIN queue full, or first resolutions (PROCESS) have used up their tenth of a CPU for now: ask
- * again later; -EBUSY no thread left.
+ * -EAGAIN queue full, or first resolutions (PROCESS) have used up their tenth of a CPU for now, or
+ * looking for contexts (CONTEXT) its twentieth: ask again later; -EBUSY no thread left.
  */
 int	door_ask(struct door *d, const struct door_request *r);
 /* 1 answer: *n bytes in buf, *fd an open descriptor or -1; 0 none. */

@@ -206,6 +206,14 @@ static int on_mapping(void *arg, const struct maps_line *l)
 	return 0;
 }
 
+/* A context's mapping is noticed in passing, so that the many processes without one cost no second look. */
+static void on_any_mapping(void *arg, const struct maps_line *l)
+{
+	struct maps_reading *r = arg;
+
+	context_places_add(&r->s->places, l->start, l->exec, l->path, l->path_len);
+}
+
 static void read_map_lines(struct maps_reading *r, int fd, struct maps_stream *stream)
 {
 	for (;;) {
@@ -240,13 +248,17 @@ int door_read_maps(struct target *t, struct door_scratch *s, struct answer_write
 {
 	struct answer_head *h = (struct answer_head *)w->buf;
 	struct maps_reading r = { .t = t, .s = s };
-	struct maps_stream stream = { .fn = on_mapping, .arg = &r, .buf = s->line };
+	struct maps_stream stream = { .fn = on_mapping,
+				      .every = on_any_mapping,
+				      .arg = &r,
+				      .buf = s->line };
 	int fd = openat(t->base, "maps", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0) {
 		h->flags |= ANSWER_MAPS_DENIED;
 		return -errno;
 	}
+	memset(&s->places, 0, sizeof(s->places));
 	read_map_lines(&r, fd, &stream);
 	close(fd);
 	h->malformed = stream.malformed;
@@ -280,8 +292,8 @@ static void read_all(struct target *t, struct door_scratch *s, struct answer_wri
 	}
 	if (r->ask == DOOR_CGROUP)
 		read_cgroup(t, s, w, a);
-	else
-		door_read_maps(t, s, w);
+	else if (!door_read_maps(t, s, w) && r->ask == DOOR_PROCESS)
+		door_put_context(t, s, w);
 }
 
 int door_read_process(struct door_scratch *s, struct answer_writer *w,

@@ -87,6 +87,7 @@ static void note_sample(struct process_table *t, struct process *p, struct image
 	note_cgroup(t, io, s->cgroup_id, s->head.boot_ns);
 	timed_cgroup(t, io, s->head.boot_ns);
 	want_process(t, io);
+	want_context(t, io);
 	image_refresh(t, io);
 	/* No names are spent on whom rules drop, once that is sure. */
 	if (!io->i.dropped || io->i.pending)

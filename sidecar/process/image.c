@@ -111,7 +111,6 @@ static void image_free(struct process_table *t, struct image_own *io)
 	while (*at != io)
 		at = &(*at)->hash_next;
 	*at = io->hash_next;
-	thread_plan_drop(t, io);
 	maps_drop(t, io);
 	file_put(t, io->first_file);
 	file_put(t, io->perf_file);
@@ -120,6 +119,7 @@ static void image_free(struct process_table *t, struct image_own *io)
 	text_put(io->cgroup);
 	text_put(io->container);
 	declared_put(io->declared);
+	context_drop(t, io);
 	text_put(io->pod);
 	label_result_put(io->result);
 	free(io->i.perf_map);

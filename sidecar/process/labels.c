@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "sidecar/context/context.h"
 #include "sidecar/process/table.h"
 
 #define KTHREADD_PID 2u
@@ -99,6 +100,8 @@ static void describe(struct process_table *t, const struct image_own *io,
 	/* They are all children of kthreadd. */
 	if (p->kthread && !p->parent_pid && p->pid != KTHREADD_PID)
 		p->parent_pid = KTHREADD_PID;
+	if (io->i.context)
+		p->context = &io->i.context->resource;
 	if (!d)
 		return;
 	p->env = &d->env;

@@ -47,12 +47,13 @@ int	maps_line_parse(const char *line, size_t n, struct maps_line *out);
 
 /*
  * A stream of maps text cut into lines, whatever the size of the reads.  fn gets every executable
- * mapping; a non-zero return of fn stops the stream.  Lines that cannot be parsed, or that are longer
+ * mapping, every (may be NULL) each mapping before that; a non-zero return of fn stops the stream.  Lines that cannot be parsed, or that are longer
  * than MAPS_LINE_MAX, are counted and skipped: they never spill into the next.
  */
 #define MAPS_LINE_MAX 20480			/* a path of 4096 bytes, every byte escaped, and the numbers */
 struct maps_stream {
-	int		(*fn)(void *arg, const struct maps_line *l);
+	int		(*fn)(void *arg, const struct maps_line *l);	/* NULL: nobody wants them */
+	void		(*every)(void *arg, const struct maps_line *l);
 	void		*arg;
 	char		*buf;			/* MAPS_LINE_MAX bytes, the caller's */
 	size_t		 have;

@@ -86,7 +86,9 @@ static int end_of_line(struct maps_stream *s, const char *line, size_t n)
 		s->malformed++;
 		return 0;
 	}
-	return l.exec ? s->fn(s->arg, &l) : 0;
+	if (s->every)
+		s->every(s->arg, &l);
+	return l.exec && s->fn ? s->fn(s->arg, &l) : 0;
 }
 
 /* Keeps the beginning of a line whose end has not come yet. */

@@ -19,13 +19,13 @@
 #include "sidecar/labels/resolver.h"
 
 struct process_table;
+struct process_context;
 struct door;
 
 /* A file behind a mapping.  Key: device, inode, size, mtime (and for a process that is gone: device and
  * inode, or build id, as the side-band event told).  Shared by all processes; ref-counted by mappings. */
 enum file_state { FILE_UNKNOWN, FILE_OPENING, FILE_SENT, FILE_READY, FILE_FAILED };
 struct sym_segment;
-struct tls_facts;
 struct file {
 	uint32_t	 id;			/* symbols file_id, >= 16 */
 	enum file_state	 state;
@@ -38,7 +38,6 @@ struct file {
 	uint8_t		 build_id_kind;		/* enum ringside_build_id_kind */
 	uint32_t	 n_segments;
 	struct sym_segment *segments;
-	struct tls_facts *tls;			/* it defines the variable of thread contexts; NULL no */
 	uint32_t	 refs;
 	uint32_t	 name_version;		/* grows when better answers may exist (debug file came) */
 	void		*user;			/* pipeline's own; freed by its callback */
@@ -72,6 +71,7 @@ struct image {
 	uint64_t	 serial;		/* unique: for caches */
 	uint32_t	 version;		/* grows with every change of mappings */
 	uint32_t	 label_version;		/* grows with every change of labels */
+	uint32_t	 context_version;	/* grows with every change of context */
 	enum image_state state;
 	bool		 pending;		/* a door answer is outstanding: worth waiting for */
 	bool		 kthread;
@@ -86,10 +86,9 @@ struct image {
 	bool		 dropped;		/* by rules, by what is known so far: final unless pending */
 	struct file	*exe;			/* may be NULL */
 	struct mapping	*maps; uint32_t n_maps; /* sorted, executable only */
-	/* What it publishes of itself, NULL nothing; what a sample of it says whose thread context could not be
-	 * read (enum ringside_context_state). */
+	/* What it publishes of itself (sidecar/context/context.h), by this very image: never its parent's.
+	 * NULL: nothing, so that it has no thread contexts either. */
 	struct process_context *context;
-	uint8_t		 context_state;
 	char		*perf_map;		/* path form for messages only; NULL none */
 	uint32_t	 perf_map_id;		/* symbols file_id of the perf map; 0 none */
 	uint32_t	 refs;
@@ -125,16 +124,10 @@ int	process_system(struct process_table *t, const void *msg, size_t n);
 size_t	process_system_read(char buf[PROCESS_SYSTEM_MAX]);
 /* The worker looked into f; copied.  Labels of those who run it are made anew. */
 void	process_file_facts(struct process_table *t, struct file *f, const struct label_executable *e);
-/* f defines the variable of thread contexts; copied. */
-void	process_file_tls(struct process_table *t, struct file *f, const struct tls_facts *facts);
-/*
- * Plans for the kernel: how thread contexts of pid are reached; NULL: not any more.  0 or -errno, counted as
- * plans_refused.  Not called on replay.
- */
-typedef int (*process_plan_fn)(void *arg, uint32_t pid, const struct ev_context_plan *plan);
-void	process_set_plan_fn(struct process_table *t, process_plan_fn fn, void *arg);
 /* Labels of image's process step by step; see resolver.h. */
 int	process_explain(struct process_table *t, struct image *i, FILE *out, bool json);
+/* What image's process publishes, or why nothing; and its thread contexts. */
+int	process_explain_context(struct process_table *t, struct image *i, FILE *out, bool json);
 /* How often a limit kept a rule from matching. */
 uint64_t process_rule_limits(const struct process_table *t);
 
@@ -142,6 +135,7 @@ uint64_t process_rule_limits(const struct process_table *t);
 struct image *process_on_sample(struct process_table *t, const struct ev_sample *s);
 void	process_on_fork(struct process_table *t, const struct ev_fork *e);
 struct image *process_on_exec(struct process_table *t, const struct ev_exec *e);	/* the new image, borrowed */
+void	process_on_context(struct process_table *t, const struct ev_context *e);
 struct image *process_on_exit(struct process_table *t, const struct ev_exit *e);	/* may be NULL; borrowed */
 void	process_on_mmap(struct process_table *t, const struct ev_mmap *e);
 void	process_on_comm_exec(struct process_table *t, const struct ev_comm_exec *e);
@@ -164,6 +158,11 @@ void	process_want_file(struct process_table *t, struct image *i, const struct ma
  * in an ANON or JIT mapping and stayed unnamed: the perf map is opened again, at most every 2 s.
  */
 void	process_miss(struct process_table *t, struct image *i, uint64_t addr);
+/*
+ * What is known of the process context may be too old (a thread context has a key that it does not name):
+ * it is read again, at most once in a while.
+ */
+void	process_want_context(struct process_table *t, struct image *i);
 /* The mapping that holds addr, or NULL. */
 const struct mapping *image_find(const struct image *i, uint64_t addr);
 struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start_ns); /* current image or NULL */
@@ -201,7 +200,13 @@ void	process_set_image_free_fn(struct process_table *t, void (*fn)(void *arg, st
 /* Once a drain: grace, re-reads (cgroup at 1, 5, 30 s), memory bound. */
 void	process_tick(struct process_table *t, uint64_t boot_ns);
 
-struct process_counts { uint64_t processes, images, files, gone, unreadable, timeouts, malformed, refused, plans_refused; size_t heap_bytes; };
+struct process_counts {
+	uint64_t processes, images, files, gone, unreadable, timeouts, malformed, refused;
+	uint64_t contexts;			/* images that have one, now */
+	uint64_t contexts_refused;		/* found, and not a context: by whatever fault of the publisher's */
+	uint64_t contexts_busy;			/* readings that met a change at every attempt */
+	size_t heap_bytes;
+};
 void	process_counts(const struct process_table *t, struct process_counts *out);
 
 #endif

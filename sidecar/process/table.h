@@ -8,7 +8,6 @@
 #include "sidecar/process/door.h"
 #include "sidecar/process/parse.h"
 #include "sidecar/process/process.h"
-#include "sidecar/process/thread_plan.h"
 
 #define PROCESS_BUCKETS	16384
 #define IMAGE_BUCKETS	16384
@@ -46,6 +45,21 @@ struct declared {
 	char		*text, *command_line, *working_directory;
 };
 
+/* How the process context of an image stands; the context itself is image.context. */
+struct image_context {
+	struct answer_context read;		/* the last reading that told anything; verdict 0: none did */
+	uint32_t	 state;			/* enum context_verdict of the last one, perhaps CONTEXT_BUSY */
+	bool		 malformed;		/* and its payload was no protobuf */
+	uint64_t	 address, stamp_ns;	/* of image.context, or of what was refused; 0 none */
+	uint64_t	 hint;			/* told by the hook, not looked at yet */
+	uint64_t	 told_ns;		/* when the hook last told of a change */
+	uint64_t	 asked_ns;		/* an answer is on its way since; 0 none */
+	uint64_t	 next_ns;		/* the next look */
+	uint64_t	 least_ns;		/* none before it, whatever is told */
+	uint64_t	 refresh_ns;		/* none before it because of a thread's context */
+	uint32_t	 looks;			/* in vain, in a row */
+};
+
 struct image_own {
 	struct image	 i;			/* first */
 	struct image_own *hash_next;		/* by serial */
@@ -64,9 +78,9 @@ struct image_own {
 	struct file	*perf_file;
 	__u64		*wanted;		/* user addresses seen while maps were unknown */
 	uint32_t	 n_wanted;
+	struct image_context context;
 	uint32_t	 outstanding;		/* door answers that i.pending stands for */
 	uint32_t	 tries;
-	struct thread_plan *plan;		/* NULL: no thread contexts */
 	bool		 asked, labels_dirty, perf_asked, perf_waited, v2_names_container, cgroup_learned;
 	uint64_t	 began_ns, ended_ns;	/* ended: earliest known exec or exit after began; 0 none */
 	uint64_t	 maps_read_ns;		/* begin of the last reading of maps */
@@ -138,10 +152,8 @@ struct process_table {
 	void		*file_free_arg;
 	void		(*image_free)(void *arg, struct image *i);
 	void		*image_free_arg;
-	struct thread_plan *plans;		/* of all images */
-	process_plan_fn	 plan_fn;
-	void		*plan_arg;
 	struct process_counts counts;
+	size_t		 context_bytes;		/* of all contexts */
 	struct door_request request;		/* scratch: too large for the stack */
 };
 
@@ -204,6 +216,14 @@ void	maps_set_jit(struct process_table *t, struct image_own *io, struct file *f)
 void	maps_set_file(struct process_table *t, struct image_own *io, struct file *from, struct file *to);
 enum mapping_kind mapping_kind_of(const char *path, size_t n, bool has_file);
 
+/* --- context.c --- */
+/* A sample came, or the hook told: is it time to look at the context? */
+void	want_context(struct process_table *t, struct image_own *io);
+/* What a reading of io says of its context. */
+void	take_context(struct process_table *t, struct image_own *io, const struct answer *a);
+void	context_apply(struct process_table *t, const struct answer *a);	/* DOOR_CONTEXT */
+void	context_drop(struct process_table *t, struct image_own *io);
+
 /* --- files.c --- */
 struct file_key {
 	uint32_t	 dev_major, dev_minor;
@@ -230,7 +250,6 @@ struct file *file_by_id(struct process_table *t, uint32_t id);
 /* --- want.c --- */
 /* Asks the door; 0 asked.  Counts what it refuses. */
 int	ask(struct process_table *t, struct image_own *io, enum door_ask what, struct file_own *f);
-int	ask_words(struct process_table *t, struct image_own *io, const uint64_t *addresses, uint32_t n);
 void	want_process(struct process_table *t, struct image_own *io);
 void	answered(struct image_own *io);	/* one answer that i.pending stood for has come */
 /*

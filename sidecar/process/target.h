@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "sidecar/context/context.h"
+#include "sidecar/context/read.h"
 #include "sidecar/process/answer.h"
 #include "sidecar/process/door.h"
 #include "sidecar/process/parse.h"
@@ -26,7 +28,7 @@
 #define READ_CPU_NS	300000000ll
 #define READ_KEPT_MAX	(64u << 10)
 #define READ_STRINGS_MAX (320u << 10)
-/* All of these together fit into one answer. */
+/* All of these together fit into one answer; a process context only when they are not at their largest. */
 
 /* What one thread works in: mapped, so that pages never touched cost nothing. */
 struct door_scratch {
@@ -39,6 +41,8 @@ struct door_scratch {
 	char			text[64u << 10];
 	char			pod[PODS_FACTS_MAX];
 	char			path[MAPS_LINE_MAX];
+	struct context_places	places;
+	uint8_t			payload[CONTEXT_PAYLOAD_MAX];
 	struct door_request	request;
 };
 
@@ -88,7 +92,9 @@ int64_t	mtime_ns(const struct stat *st);
 int	door_read_process(struct door_scratch *s, struct answer_writer *w, const struct door_request *r,
 			  const struct door_allowed *a);
 int	door_read_maps(struct target *t, struct door_scratch *s, struct answer_writer *w);
-int	door_read_words(struct answer_writer *w, const struct door_request *r);
+int	door_read_context(struct door_scratch *s, struct answer_writer *w, const struct door_request *r);
+/* The context of a process whose maps have just filled s->places. */
+void	door_put_context(struct target *t, struct door_scratch *s, struct answer_writer *w);
 int	door_open_file(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd);
 int	door_open_debug(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd);
 int	door_open_perf_map(struct door_scratch *s, struct answer_writer *w, const struct door_request *r,

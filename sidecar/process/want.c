@@ -36,6 +36,11 @@ static struct door_request *begin(struct process_table *t, struct image_own *io,
 		r->start_ns = io->i.start_ns;
 		r->image_serial = io->i.serial;
 	}
+	if (io && what == DOOR_CONTEXT) {
+		r->context_hint = io->context.hint;
+		r->context_address = io->context.address;
+		r->context_seen_ns = io->context.stamp_ns;
+	}
 	if (!fo)
 		return r;
 	r->file_id = fo->f.id;
@@ -68,16 +73,6 @@ int ask(struct process_table *t, struct image_own *io, enum door_ask what,
 	struct file_own *fo)
 {
 	begin(t, io, what, fo);
-	return send_request(t);
-}
-
-int ask_words(struct process_table *t, struct image_own *io, const uint64_t *addresses,
-	      uint32_t n)
-{
-	struct door_request *r = begin(t, io, DOOR_TLS, NULL);
-
-	r->n_words = n;
-	memcpy(r->words, addresses, n * sizeof(addresses[0]));
 	return send_request(t);
 }
 
