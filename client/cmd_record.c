@@ -233,6 +233,8 @@ static int record_run(struct record *r)
 	if (!option_given(r->o, OPTION_SINCE) &&
 	    !option_given(r->o, OPTION_NO_FOLLOW))
 		profile_span(r->profile, start, time_now());
+	if (!err && target_not_run(&r->target))
+		return CLIENT_OK;	/* the child has said why, and its exit code tells */
 	/* What there is is kept, whatever ended it. */
 	saved = write_file(r);
 	if (err)

@@ -128,6 +128,9 @@ static void put_lost(struct text *t, const struct ringside_lost *l)
 		text_printf(t, "%" PRIu64, l->count);
 	else
 		text_puts(t, "some, the number follows");
+	/* The one cause that loses no sample. */
+	if (l->cause == RINGSIDE_LOST_PROCESS_BURST)
+		text_puts(t, " process records");
 	text_printf(t, ": %s (counted by the %s)",
 		    name_or_number(ringside_cause_name(l->cause), l->cause, buf),
 		    l->by_reader ? "reader" : "writer");

@@ -17,7 +17,7 @@ static void wake(int sig)
 }
 
 /* The child: waits for one byte, then becomes the command.  Without the byte it ends. */
-static void run(int go, char **argv)
+static void run(int go, int failed, char **argv)
 {
 	ssize_t n;
 	char byte;
@@ -36,16 +36,17 @@ static void run(int go, char **argv)
 	execvp(argv[0], argv);
 	err = errno;
 	complain("starting: %s: %s", argv[0], strerror(err));
+	n = write(failed, "f", 1);
 	_exit(err == ENOENT ? 127 : 126);
 }
 
 int target_start(struct target *t, char **argv)
 {
 	struct sigaction sa;
-	int pipe_fds[2], err;
+	int pipe_fds[2], failed_fds[2], err;
 
 	memset(t, 0, sizeof(*t));
-	t->go = -1;
+	t->go = t->failed = -1;
 	memset(&sa, 0, sizeof(sa));
 	sigemptyset(&sa.sa_mask);
 	sa.sa_handler = wake;
@@ -55,21 +56,29 @@ int target_start(struct target *t, char **argv)
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (pipe2(pipe_fds, O_CLOEXEC))
 		return -errno;
-	t->pid = fork();
-	if (t->pid < 0) {
+	if (pipe2(failed_fds, O_CLOEXEC)) {
 		err = -errno;
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
-		t->pid = 0;
 		return err;
 	}
+	t->pid = fork();
+	err = -errno;
 	if (!t->pid) {
 		close(pipe_fds[1]);
-		run(pipe_fds[0], argv);
+		run(pipe_fds[0], failed_fds[1], argv);
 	}
 	close(pipe_fds[0]);
-	t->go = pipe_fds[1];
-	return 0;
+	close(failed_fds[1]);
+	if (t->pid > 0) {
+		t->go = pipe_fds[1];
+		t->failed = failed_fds[0];
+		return 0;
+	}
+	close(pipe_fds[1]);
+	close(failed_fds[0]);
+	t->pid = 0;
+	return err;
 }
 
 void target_go(struct target *t)
@@ -118,4 +127,12 @@ void target_abandon(struct target *t)
 		close(t->go);
 	t->go = -1;
 	target_wait(t);
+}
+
+bool target_not_run(const struct target *t)
+{
+	char byte;
+
+	/* All other ends of this pipe closed with the exec or the end: it never blocks. */
+	return t->ended && t->failed >= 0 && read(t->failed, &byte, 1) == 1;
 }

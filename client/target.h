@@ -10,6 +10,7 @@
 struct target {
 	pid_t	 pid;		/* 0: none */
 	int	 go;		/* closing or writing it lets the command run */
+	int	 failed;	/* readable with one byte when it could not be executed */
 	bool	 ended;
 	int64_t	 ended_ns;	/* monotonic */
 	int	 status;	/* as an exit code: 128 + signal when killed */
@@ -22,6 +23,8 @@ void	 target_go(struct target *t);
 bool	 target_poll(struct target *t);
 /* Waits for its end. */
 void	 target_wait(struct target *t);
+/* After its end: it never became COMMAND (no such file, not executable); the child has said why. */
+bool	 target_not_run(const struct target *t);
 /* Before target_go(): it never runs. */
 void	 target_abandon(struct target *t);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Defaults, then the file, then the command line. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,6 +277,11 @@ static int check_whole(struct config *c, FILE *err)
 	if (c->record_events && c->replay) {
 		fprintf(err,
 			"ringsided: options: --record-events and --replay exclude each other\n");
+		return EXIT_USAGE;
+	}
+	if (c->ready_fd >= 0 && fcntl(c->ready_fd, F_GETFD) < 0) {
+		fprintf(err, "ringsided: option --ready-fd %d: %s; open it for ringsided, as in `3>FILE`\n",
+			c->ready_fd, strerror(errno));
 		return EXIT_USAGE;
 	}
 	if (c->mode == MODE_RUN && !c->replay)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,6 +165,15 @@ static bool alone_here(void)
 	return n <= 2;		/* the symbol launcher is the other one */
 }
 
+/* The number may come to life later, so it is no error. */
+static void warn_of_absent(struct live *l, const struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_scope_pids; i++)
+		if (kill((pid_t)c->scope_pids[i], 0) && errno == ESRCH)
+			live_warn(l, "no process %u is to be seen here: it may have ended, or this pid namespace "
+				  "has another number for it; correct --scope", c->scope_pids[i]);
+}
+
 int live_scope(struct live *l, const struct config *c, struct collect_options *o)
 {
 	struct config resolved = *c;
@@ -186,6 +196,7 @@ int live_scope(struct live *l, const struct config *c, struct collect_options *o
 		o->cgroup = c->scope_cgroup;
 		break;
 	case SCOPE_PIDS:
+		warn_of_absent(l, c);
 		o->scope = EV_SCOPE_PIDS;
 		o->pids = c->scope_pids;
 		o->npids = c->n_scope_pids;
@@ -408,9 +419,10 @@ int live_open(struct live *l, struct config *c, struct symbols_launcher *launche
 	}
 	l->drain_ns = c->low_latency ? DRAIN_LOW_LATENCY_NS : DRAIN_NS;
 	l->kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	status = live_open_ring(l, c);
+	/* Before the ring: without the rights for it nothing is left behind. */
+	status = open_collect(l, c);
 	if (!status)
-		status = open_collect(l, c);
+		status = live_open_ring(l, c);
 	if (!status)
 		probe(l, c);
 	if (!status)

@@ -51,7 +51,7 @@ const struct option_row options[] = {
 	  AT(dict_size),
 	  .deflt = "4M",
 	  .min = 64 * K,
-	  .max = 4 * G,
+	  .max = 512 * M,
 	  .help = "room for the names and stacks that records refer to" },
 	{ .name = "group",
 	  .type = OPTION_STRING,

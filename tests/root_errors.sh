@@ -26,7 +26,7 @@ refused 1 'space' "$ringsided" --ring "$dir/small/ring" --duration 1
 claim "wrong options: exit 2"
 for options in "--frequency 0" "--frequency 10001" "--frequency x" "--scope moon" "--scope pid:" \
 	"--ring-size 1" "--dict-size many" "--duration never" "--io-backend steam" "--stack-depth 0" \
-	"--no-such-option" "--mode 999" "--log-level loudest" "surplus"; do
+	"--dict-size 1G" "--ready-fd 77" "--no-such-option" "--mode 999" "--log-level loudest" "surplus"; do
 	# shellcheck disable=SC2086
 	refused 2 'ringsided: ' "$ringsided" --ring "$shm/none" $options
 done
@@ -46,6 +46,7 @@ claim "missing rights: named"
 refused 1 'CAP_BPF' capsh --drop=cap_bpf,cap_sys_admin -- -c "exec '$ringsided' --ring '$ring' --duration 1"
 refused 1 'CAP_PERFMON' capsh --drop=cap_perfmon,cap_sys_admin -- \
 	-c "exec '$ringsided' --ring '$ring' --duration 1"
+[ ! -e "$ring" ] || fail "ringsided without rights leaves a ring that nobody writes"
 capsh --drop=cap_sys_ptrace,cap_dac_read_search,cap_dac_override -- -c \
 	"exec '$ringsided' --ring '$ring' -F 99 --duration 1" 2>"$dir/err" ||
 	fail "without CAP_SYS_PTRACE it does not run at all: $(tail -n 3 "$dir/err")"
@@ -54,12 +55,19 @@ setpriv --reuid 65534 --regid 65534 --clear-groups "$ringsided" --probe >"$dir/p
 grep -q CAP_BPF "$dir/probe" || fail "--probe as nobody does not name CAP_BPF"
 rm -f "$ring" "$ring".*
 
+claim "a scope of nobody: said"
+timeout 20 "$ringsided" --ring "$ring" -F 99 --scope pid:4194300 --duration 0.2 2>"$dir/err" || fail "scope of nobody: exit $?"
+grep -q 4194300 "$dir/err" || fail "a scope of nobody is not told: $(cat "$dir/err")"
+
 claim "a ring that is taken: exit 1, naming the holder"
 start_sidecar -F 199
 refused 1 "(^|[^0-9])$sidecar([^0-9]|\$)" "$ringsided" --ring "$ring" --duration 1
 "$ringside" status >/dev/null || fail "the holder was disturbed"
 program shares worker
 "$copy" 1
+refused 127 '/nosuch' "$ringside" record -o "$dir/never.folded" -- /nosuch
+[ ! -e "$dir/never.folded" ] || fail "a command that cannot run leaves a profile"
+[ "$(wc -l <"$dir/err")" = 1 ] || fail "more than one line for a command that cannot run: $(cat "$dir/err")"
 cp "$ring" "$dir/good"
 stop_sidecar
 

@@ -60,9 +60,12 @@ query "$dir/inside.json" "$inner" "$nested" "$dir" <<'EOF'
 inner, nested = samples(args[0]), samples(args[1])
 check(len(inner) > 50, "pid %s is sampled: %d" % (args[0], len(inner)))
 check(len(nested) > 50, "nested pid %s is sampled: %d" % (args[1], len(nested)))
-check({exe(s) for s in inner} == {args[2] + "/inner"}, "it is inner: %s" % {exe(s) for s in inner})
-check({s["comm"] for s in inner} == {"inner"}, "with its comm")
-check({exe(s) for s in nested} == {args[2] + "/nested"}, "and nested is nested")
+# A tick may have met the shell before it became inner, under the same pid.
+became = [s for s in inner if s["comm"] == "inner"]
+check({exe(s) for s in became} == {args[2] + "/inner"}, "it is inner: %s" % {exe(s) for s in became})
+check({s["comm"] for s in inner} <= {"inner", "sh"}, "with its comm: %s" % {s["comm"] for s in inner})
+check(len(became) > 0.9 * len(inner), "nearly all of them")
+check({exe(s) for s in nested if s["comm"] == "nested"} == {args[2] + "/nested"}, "and nested is nested")
 check(not samples(comm="stranger"), "no sample of the stranger")
 check(not [r for r in records if "stranger" in json.dumps(r.get("resource", {}))], "nor its label")
 both = settled(inner) + settled(nested)

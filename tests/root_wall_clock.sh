@@ -30,7 +30,7 @@ import time
 low, high = sorted((int(args[0]), int(args[2])))	# the clock may be slewed meanwhile
 slack = 20000 + max(int(args[1]), int(args[3]))
 ss = samples()
-check(len(ss) > 200, "samples: %d" % len(ss))
+check(len(ss) > 80, "samples: %d" % len(ss))
 worst = max(max(low - o, o - high, 0) for o in (int(s["time_unix_nano"]) - int(s["boot_nano"]) for s in ss))
 check(worst <= slack, "within 20 us: %.1f us" % (worst / 1e3))
 check(all(s["clock_error_nano"] <= 20000 for s in ss), "and the stated error says so")

@@ -37,6 +37,7 @@ check(len(later) > 100 and share(later, "burn_seventy") > 60, "names of a later 
 EOF
 [ "$(status degraded.worker_restarts)" -ge 3 ] ||
 	fail "degraded.worker_restarts is $(status degraded.worker_restarts), not 3"
+grep -q 'the symbol worker ended: signal 9' "$dir/sidecar.log" || fail "the log does not say how it ended"
 
 claim "a launcher that was killed is told: there will be no new names"
 kill -9 "$launcher"

@@ -17,7 +17,9 @@
 #include "sidecar/symbols/fd_message.h"
 #include "sidecar/symbols/pending.h"
 #include "sidecar/symbols/run_watch.h"
+#include "sidecar/log.h"
 #include "sidecar/symbols/symbols.h"
+#include "sidecar/symbols/worker_ending.h"
 #include "sidecar/symbols/wire.h"
 
 #define QUEUE_MAX 4096u			/* requests waiting or sent, and */
@@ -54,6 +56,7 @@ struct symbols {
 	uint32_t		 busy_seq;	/* the request that the worker named as its own */
 	bool			 killed;	/* by us, for a hang or a lie */
 	bool			 died, by_itself; /* the launcher said so; not by somebody's SIGKILL */
+	int			 status;	/* as it said */
 	bool			 told;
 	bool			 uring, own_uid;
 	bool			 kallsyms_sent;
@@ -151,7 +154,12 @@ static void worker_ended(struct symbols *s, uint64_t now, bool by_itself)
 {
 	struct pending *busy = pending_find(&s->sent, s->busy_seq);
 	bool healthy = s->up_ns && now > s->up_ns + HEALTHY_NS;
+	char how[WORKER_ENDING_MAX];
 
+	log_limited(LOG_LEVEL_WARN, "the symbol worker ended: %s: it is started again; what it was asked is asked again, "
+		    "but the samples that waited go out without names",
+		    worker_ending(how, s->status, s->blocked ? "its reads block" :
+				  s->killed ? "it kept one request too long" : NULL));
 	busy = busy ? busy : s->sent.first;
 	if (busy && busy->h.file_id != SYMBOLS_KERNEL_FILE && (by_itself || s->killed)) {
 		strikes_add(&s->strikes, busy->h.file_id, s->blocked ? STRIKES_REFUSE : 1);
@@ -225,6 +233,7 @@ static void launcher_said(struct symbols *s, const struct wire_launch_message *m
 		return;
 	/* Answers that it sent before are still in the socket: symbols_take() gets them first. */
 	s->died = true;
+	s->status = m->status;
 	s->by_itself = m->status < 0 || !WIFSIGNALED(m->status) || WTERMSIG(m->status) != SIGKILL;
 	if (s->state == WORKER_SPAWNING) {
 		s->ending_ns = now_ns();
