@@ -62,7 +62,9 @@ struct ev_head {
 
 /*
  * A tick.  The frames follow: kernel_frames addresses, then user_frames addresses, leaf first, u64
- * each.  context_bytes more follow them when thread contexts are read (none yet; padded to 8).
+ * each.  When context is EV_CONTEXT_OK, context_bytes more follow them (padded to 8): the thread's
+ * record as it stood, a struct otel_thread_ctx of ctx/otel_ctx_abi.h whose attributes are cut at
+ * OTEL_THREAD_CTX_ATTRS_MAX; valid is 1.  Else context_bytes is 0.
  */
 struct ev_sample {
 	struct ev_head	head;
@@ -72,7 +74,7 @@ struct ev_sample {
 	__u16		user_frames;
 	__u16		context_bytes;
 	__u8		user_end;	/* enum ev_end: how the user walk ended, as far as BPF knows */
-	__u8		pad0;
+	__u8		context;	/* enum ev_context_state */
 	__u64		frames[];
 };
 
@@ -80,6 +82,42 @@ struct ev_sample {
 enum ev_end {
 	EV_END_NONE = 0, EV_END_COMPLETE = 1, EV_END_FRAME_POINTER = 2, EV_END_NO_TABLE = 3,
 	EV_END_READ_FAULT = 4, EV_END_ANONYMOUS = 5, EV_END_TOO_DEEP = 6,
+};
+
+/* What became of the thread's context.  Values are those of enum ringside_context_state (shm/ringside.h),
+ * which has more: what user space knows. */
+enum ev_context_state {
+	EV_CONTEXT_ABSENT = 0,		/* no plan for this process */
+	EV_CONTEXT_OK = 1,
+	EV_CONTEXT_NONE = 2,		/* nothing is attached */
+	EV_CONTEXT_UNALLOCATED = 5,	/* this thread never touched the module's TLS block */
+	EV_CONTEXT_FAULT = 6,		/* memory could not be read */
+	EV_CONTEXT_INVALID = 7,		/* the record says that it is not valid */
+	EV_CONTEXT_LAST = EV_CONTEXT_INVALID,
+};
+
+/* How a thread's slot is found.  Worked out by sidecar/context/tls_plan.c, walked at the tick. */
+enum ev_way {
+	EV_WAY_NONE = 0,
+	EV_WAY_STATIC = 1,	/* thread pointer + offset */
+	EV_WAY_GLIBC = 2,	/* by the DTV: entries of 16 bytes, capacity and generation before them */
+	EV_WAY_MUSL = 3,	/* by the DTV: entries of 8 bytes, their count before them */
+};
+
+struct ev_context_way {
+	__u32	kind;		/* enum ev_way */
+	__s32	dtv_at;		/* the DTV's address stands at thread pointer + this */
+	__u64	module;		/* number in the DTV, from 1 */
+	__s64	offset;		/* in the module's block, or from the thread pointer */
+	__u64	generation;	/* GLIBC: of the module; 0 unknown */
+};
+
+/* Value of map context_plans, whose key is a tgid; only for this image of this process.  The ways are
+ * tried in order until a slot holds something. */
+#define EV_CONTEXT_WAYS	2
+struct ev_context_plan {
+	__u64	start_ns, exec_id;	/* as in ev_head */
+	struct ev_context_way way[EV_CONTEXT_WAYS];
 };
 
 /* head names the child.  The child inherits the parent's image until it execs. */

@@ -125,6 +125,19 @@ struct mm_struct {
 	struct file *exe_file;
 };
 
+/* Where the thread pointer is kept. */
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#else
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#endif
+
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;
@@ -138,6 +151,7 @@ struct task_struct {
 	__u64 self_exec_id;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	struct thread_struct thread;
 };
 
 struct linux_binprm {

@@ -16,6 +16,7 @@
 #include "bpf/event.h"
 #include "bpf/identity.h"
 #include "bpf/output.h"
+#include "bpf/thread_context.h"
 
 /*
  * struct ev_sample and ev_exec end in a flexible member; what holds its bytes follows
@@ -36,7 +37,7 @@ const volatile __u32 stack_max = EV_MAX_FRAMES;	/* kernel.perf_event_max_stack: 
 #define SCRATCH_FRAMES	256
 struct scratch {
 	struct ev_sample sample;
-	__u64 frames[SCRATCH_FRAMES];
+	__u64 frames[SCRATCH_FRAMES + CONTEXT_WORDS];	/* the context follows the last frame */
 };
 
 /*
@@ -108,7 +109,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 					struct task_struct *task, struct cpu_stats *st,
 					__u32 tgid, __u32 tid)
 {
-	__u32 zero = 0, kernel = 0, user = 0, flags, size;
+	__u32 zero = 0, kernel = 0, user = 0, frames, context = 0, flags, size;
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &zero);
 	struct ev_sample *sample;
 	__u8 end = EV_END_NONE;
@@ -122,16 +123,20 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx,
 		flags |= EV_F_KERNEL;
 		kernel = take_kernel_stack(ctx, s, &flags);
 	}
-	if (has_user_stack(task))
+	sample->context = EV_CONTEXT_ABSENT;
+	if (has_user_stack(task)) {
 		user = take_user_stack(ctx, s, kernel, &flags, &end);
+		frames = (kernel + user) & (SCRATCH_FRAMES - 1);
+		context = take_context(task, sample, (void *)&s->frames[frames]);
+	}
 	sample->cgroup_id = task_cgroup_id(task);
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	sample->kernel_frames = kernel;
 	sample->user_frames = user;
-	sample->context_bytes = 0;
+	sample->context_bytes = context;
 	sample->user_end = end;
-	sample->pad0 = 0;
-	size = sizeof(*sample) + ((kernel + user) & (SCRATCH_FRAMES - 1)) * sizeof(__u64);
+	size = sizeof(*sample) + ((kernel + user) & (SCRATCH_FRAMES - 1)) * sizeof(__u64) +
+	       ((context + 7) & (CONTEXT_WORDS * 8 - 8));
 	sample->head.flags = flags;
 	sample->head.size = size;
 	if (bpf_ringbuf_output(&events, s, size, wake_flag(sample->head.boot_ns)))

@@ -10,10 +10,6 @@
 #include "client/status_view.h"
 #include "client/time.h"
 
-/* Verdicts on contexts have no last value in the header: ask for names until there is
- * none. */
-#define CONTEXT_MAX 32
-
 const struct status_group status_groups[] = {
 	/* Lapped and corrupt are counted by each reader, never by the writer. */
 	{ "lost", "lost", RINGSIDE_N_LOST, RINGSIDE_LOST_KERNEL_RING_FULL,
@@ -24,7 +20,7 @@ const struct status_group status_groups[] = {
 	  ringside_degraded_name },
 	{ "stack_end", "stacks", RINGSIDE_N_STACK_END, 0, RINGSIDE_END_MAX,
 	  ringside_stack_end_name },
-	{ "context", "contexts", RINGSIDE_N_CONTEXT, RINGSIDE_CONTEXT_OK, CONTEXT_MAX,
+	{ "context", "contexts", RINGSIDE_N_CONTEXT, RINGSIDE_CONTEXT_OK, RINGSIDE_CONTEXT_MAX,
 	  ringside_context_state_name },
 	{ NULL, NULL, 0, 0, 0, NULL },
 };

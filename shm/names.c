@@ -110,6 +110,12 @@ const char *ringside_context_state_name(uint32_t state)
 	static const char *const names[] = {
 		[RINGSIDE_CONTEXT_ABSENT] = "absent", [RINGSIDE_CONTEXT_OK] = "ok",
 		[RINGSIDE_CONTEXT_NONE] = "none",
+		[RINGSIDE_CONTEXT_NO_SYMBOL] = "no_symbol",
+		[RINGSIDE_CONTEXT_UNRESOLVED] = "unresolved",
+		[RINGSIDE_CONTEXT_UNALLOCATED] = "unallocated",
+		[RINGSIDE_CONTEXT_FAULT] = "fault",
+		[RINGSIDE_CONTEXT_INVALID] = "invalid",
+		[RINGSIDE_CONTEXT_SCHEMA] = "schema",
 	};
 
 	return NAME_OF(names, state);

@@ -71,9 +71,19 @@ enum ringside_stack_end {
 	RINGSIDE_END_MAX
 };
 
-/* Verdict on the thread context (OTEP 4947).  None is read yet: always RINGSIDE_CONTEXT_ABSENT. */
-enum ringside_context_state { RINGSIDE_CONTEXT_ABSENT = 0, RINGSIDE_CONTEXT_OK = 1, RINGSIDE_CONTEXT_NONE = 2,
-	/* 3.. are failure classes, named by ringside_context_state_name() */ };
+/* Verdict on the thread context (OTEP 4947).  From 3 on: why what may be there was not read. */
+enum ringside_context_state {
+	RINGSIDE_CONTEXT_ABSENT = 0,	/* the process publishes none */
+	RINGSIDE_CONTEXT_OK = 1,	/* read; it may have attributes only, and no trace */
+	RINGSIDE_CONTEXT_NONE = 2,	/* nothing is attached to the thread */
+	RINGSIDE_CONTEXT_NO_SYMBOL = 3,	/* no mapped file defines the variable */
+	RINGSIDE_CONTEXT_UNRESOLVED = 4,	/* where the variable is was not known at that time */
+	RINGSIDE_CONTEXT_UNALLOCATED = 5,	/* the thread never touched it: nothing can be attached */
+	RINGSIDE_CONTEXT_FAULT = 6,	/* memory on the way to the record could not be read */
+	RINGSIDE_CONTEXT_INVALID = 7,	/* the record said that it is not valid: detached, or being written */
+	RINGSIDE_CONTEXT_SCHEMA = 8,	/* published by a schema that is not read */
+	RINGSIDE_CONTEXT_MAX
+};
 
 enum ringside_frame_type { RINGSIDE_FRAME_NATIVE = 1, RINGSIDE_FRAME_KERNEL = 2, RINGSIDE_FRAME_GO = 3,
 	RINGSIDE_FRAME_RUST = 4, RINGSIDE_FRAME_V8JS = 5, RINGSIDE_FRAME_CPYTHON = 6, RINGSIDE_FRAME_JVM = 7,

@@ -243,6 +243,19 @@ static int open_journal(struct live *l, const struct config *c,
 	return 0;
 }
 
+/* process_plan_fn: into the kernel. */
+static int give_plan(void *arg, uint32_t pid, const struct ev_context_plan *plan)
+{
+	struct live *l = arg;
+	int err = collect_context_plan(l->collect, pid, plan);
+
+	if (err)
+		log_limited(LOG_LEVEL_WARN, "thread contexts of process %u are not read: %s",
+			    pid, err == -E2BIG ? "too many processes publish some"
+					       : strerror(-err));
+	return err;
+}
+
 static int open_collect(struct live *l, const struct config *c)
 {
 	struct collect_options o = { .frequency = c->frequency,
@@ -303,7 +316,8 @@ int live_open_pipeline(struct live *l, const struct config *c)
 		l->external[i] = (struct label_pair){ c->external_labels[i].key,
 						      c->external_labels[i].value };
 	err = process_table_create(&l->processes, &po, l->door);
-
+	if (!err)
+		process_set_plan_fn(l->processes, give_plan, l);
 	if (getrandom(&o.publish.seed, sizeof(o.publish.seed), 0) < 0)
 		o.publish.seed = (uint64_t)(uintptr_t)&o ^ clock_boot_now();
 	o.processes = l->processes;

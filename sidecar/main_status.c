@@ -65,6 +65,8 @@ static void verdicts(struct live *l, const struct publish_counts *c)
 {
 	for (uint32_t i = 0; i < RINGSIDE_END_MAX; i++)
 		number(l, RINGSIDE_N_STACK_END + i, c->stack_end[i]);
+	for (uint32_t i = 0; i < RINGSIDE_CONTEXT_MAX; i++)
+		number(l, RINGSIDE_N_CONTEXT + i, c->context[i]);
 }
 
 static void clock_numbers(struct live *l)

@@ -10,6 +10,7 @@
 #include "sidecar/pipeline_batch.h"
 #include "sidecar/log.h"
 #include "sidecar/pipeline_names.h"
+#include "sidecar/publish/context.h"
 
 /* A clock record's place among the events.  Never leaves this file. */
 #define EV_CLOCK 0x1000u
@@ -191,7 +192,9 @@ static bool item_ready(struct pipeline *p, struct batch_item *item)
 	if (item->image->dropped && !item->image->pending)
 		return true;
 	ready = publisher_ready(p->publisher, s, item->image, p->tick_ns, &missed);
-
+	if (context_unknown_key(s, item->image) &&
+	    process_want_context(p->o.processes, item->image))
+		ready = false;
 	if (!missed)
 		return ready;
 	look_again(p, item->image, missed);

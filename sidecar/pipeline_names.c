@@ -195,6 +195,8 @@ static void file_answer(struct pipeline_names *n, const struct sym_answer *a)
 	set_segments(f, a);
 	if (!again)
 		set_facts(n, f, a);
+	if (a->has_tls)
+		process_file_tls(n->processes, f, &a->tls);
 	/* A file that is no ELF keeps its id: the htlhash is what a backend finds it by.
 	 */
 	f->state = a->error ? FILE_FAILED : FILE_READY;

@@ -38,10 +38,11 @@ static struct ev_head *valid_event(uint32_t type)
 
 	switch (type) {
 	case EV_SAMPLE:
-		h = make(type, sizeof(struct ev_sample) + 5 * 8 + 16);
+		h = make(type, sizeof(struct ev_sample) + 5 * 8 + 40);
 		((struct ev_sample *)h)->kernel_frames = 2;
 		((struct ev_sample *)h)->user_frames = 3;
-		((struct ev_sample *)h)->context_bytes = 9;
+		((struct ev_sample *)h)->context_bytes = 33;
+		((struct ev_sample *)h)->context = EV_CONTEXT_OK;
 		((struct ev_sample *)h)->user_end = EV_END_FRAME_POINTER;
 		return h;
 	case EV_FORK:
@@ -123,7 +124,10 @@ static const struct {
 	  0xffff },
 	{ "user frames fewer than size", EV_SAMPLE, AT(ev_sample, user_frames, 2), 2 },
 	{ "user frames beyond 127", EV_SAMPLE, AT(ev_sample, user_frames, 2), 128 },
-	{ "context beyond size", EV_SAMPLE, AT(ev_sample, context_bytes, 2), 17 },
+	{ "context beyond size", EV_SAMPLE, AT(ev_sample, context_bytes, 2), 41 },
+	{ "bytes of no context", EV_SAMPLE, AT(ev_sample, context, 1), EV_CONTEXT_NONE },
+	{ "state of user space", EV_SAMPLE, AT(ev_sample, context, 1), 3 },
+	{ "unknown state", EV_SAMPLE, AT(ev_sample, context, 1), EV_CONTEXT_LAST + 1 },
 	{ "unknown verdict", EV_SAMPLE, AT(ev_sample, user_end, 1), 7 },
 	{ "filename beyond size", EV_EXEC, AT(ev_exec, filename_len, 4), 16 },
 	{ "filename of 4 GiB", EV_EXEC, AT(ev_exec, filename_len, 4), 0xffffffff },

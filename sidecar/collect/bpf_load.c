@@ -140,7 +140,9 @@ static int keep_parts(struct bpf_parts *p, struct ringside_bpf *skel)
 	p->tick_fd = keep(bpf_program__fd(skel->progs.ringside_tick));
 	p->events_fd = keep(bpf_map__fd(skel->maps.events));
 	p->scope_pids_fd = keep(bpf_map__fd(skel->maps.scope_pids));
-	if (p->tick_fd < 0 || p->events_fd < 0 || p->scope_pids_fd < 0)
+	p->context_plans_fd = keep(bpf_map__fd(skel->maps.context_plans));
+	if (p->tick_fd < 0 || p->events_fd < 0 || p->scope_pids_fd < 0 ||
+	    p->context_plans_fd < 0)
 		return -EMFILE;
 	p->stats_bytes = (p->ncpu * sizeof(*p->stats) + page - 1) & ~(page - 1);
 	m = mmap(NULL, p->stats_bytes, PROT_READ, MAP_SHARED,
@@ -216,7 +218,7 @@ static void account_maps(struct bpf_parts *p, struct ringside_bpf *skel)
 static void parts_init(struct bpf_parts *p, size_t ring_bytes, unsigned ncpu)
 {
 	memset(p, 0, sizeof(*p));
-	p->tick_fd = p->events_fd = p->scope_pids_fd = -1;
+	p->tick_fd = p->events_fd = p->scope_pids_fd = p->context_plans_fd = -1;
 	for (int i = 0; i < BPF_LINKS; i++)
 		p->link_fds[i] = -1;
 	p->ring_bytes = ring_bytes;
@@ -295,4 +297,5 @@ void bpf_unload(struct bpf_parts *p)
 	drop(&p->tick_fd);
 	drop(&p->events_fd);
 	drop(&p->scope_pids_fd);
+	drop(&p->context_plans_fd);
 }

@@ -24,7 +24,7 @@ struct bpf_cpu_stats {
 
 struct bpf_parts {
 	int		 tick_fd;	/* program, for perf_open_tick() */
-	int		 events_fd, scope_pids_fd;
+	int		 events_fd, scope_pids_fd, context_plans_fd;
 	int		 link_fds[BPF_LINKS];
 	const struct bpf_cpu_stats *stats;	/* ncpu lines, read-only */
 	volatile uint32_t *paused;

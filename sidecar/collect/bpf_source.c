@@ -201,6 +201,18 @@ static int live_rescope(struct collect *c, const uint32_t *pids, size_t npids)
 	return err;
 }
 
+static int live_context_plan(struct collect *c, uint32_t pid,
+			     const struct ev_context_plan *plan)
+{
+	struct live *l = (struct live *)c;
+	int err;
+
+	if (plan)
+		return bpf_map_update_elem(l->bpf.context_plans_fd, &pid, plan, BPF_ANY);
+	err = bpf_map_delete_elem(l->bpf.context_plans_fd, &pid);
+	return err == -ENOENT ? 0 : err;
+}
+
 static int live_hotplug(struct collect *c, char *why, size_t n)
 {
 	return cpu_slots_check(&((struct live *)c)->cpus, why, n);
@@ -263,6 +275,7 @@ static const struct collect_ops live_ops = {
 	.drain = live_drain,
 	.pause = live_pause,
 	.rescope = live_rescope,
+	.context_plan = live_context_plan,
 	.hotplug = live_hotplug,
 	.stats = live_stats,
 	.fd = live_fd,

@@ -102,6 +102,12 @@ int collect_rescope(struct collect *c, const uint32_t *pids, size_t npids)
 	return c->ops->rescope(c, pids, npids);
 }
 
+int collect_context_plan(struct collect *c, uint32_t pid,
+			 const struct ev_context_plan *plan)
+{
+	return c->ops->context_plan(c, pid, plan);
+}
+
 int collect_hotplug(struct collect *c, char *why, size_t n)
 {
 	return c->ops->hotplug(c, why, n);

@@ -10,7 +10,8 @@
  * NUL-terminated, or through the log callback.
  *
  * All rights are used in collect_open(); afterwards collect_hotplug() alone needs
- * CAP_PERFMON, and below Linux 5.19 collect_rescope() needs CAP_BPF.
+ * CAP_PERFMON, and below Linux 5.19 collect_rescope() and collect_context_plan() need
+ * CAP_BPF.
  */
 #ifndef RINGSIDE_COLLECT_H
 #define RINGSIDE_COLLECT_H
@@ -108,6 +109,7 @@ struct collect_ops {
 	int	(*drain)(struct collect *c, struct collect_batch *batch);
 	int	(*pause)(struct collect *c, bool paused);
 	int	(*rescope)(struct collect *c, const uint32_t *pids, size_t npids);
+	int	(*context_plan)(struct collect *c, uint32_t pid, const struct ev_context_plan *plan);
 	int	(*hotplug)(struct collect *c, char *why, size_t n);
 	int	(*stats)(struct collect *c, struct collect_stats *stats);
 	int	(*fd)(const struct collect *c);
@@ -157,6 +159,12 @@ int	 collect_pause(struct collect *c, bool paused);
 
 /* EV_SCOPE_PIDS: replaces the selected processes.  Any other scope: -EOPNOTSUPP. */
 int	 collect_rescope(struct collect *c, const uint32_t *pids, size_t npids);
+
+/*
+ * How thread contexts of a process are reached; NULL: not any more.  -E2BIG: as many processes as the
+ * kernel's table holds have one.  A replay has none and says 0.
+ */
+int	 collect_context_plan(struct collect *c, uint32_t pid, const struct ev_context_plan *plan);
 
 /*
  * Call it once a second.  Arms CPUs that came online, lets go of those that went, notices

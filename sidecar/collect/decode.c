@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ctx/otel_ctx_abi.h"
+
 /* `len` bytes of name, a NUL, padding to 8: fill exactly what follows `fixed` bytes. */
 static bool name_fits(const struct ev_head *h, size_t fixed, uint32_t len, uint32_t max,
 		      const char *name)
@@ -20,6 +22,24 @@ static bool comm_ends(const char *comm)
 	return memchr(comm, 0, EV_COMM_LEN) != NULL;
 }
 
+/* A record, header at least, where there is one; else nothing. */
+static bool check_record(const struct ev_sample *s)
+{
+	switch (s->context) {
+	case EV_CONTEXT_OK:
+		return s->context_bytes >= OTEL_THREAD_CTX_HEADER_SIZE &&
+		       s->context_bytes <=
+			       OTEL_THREAD_CTX_HEADER_SIZE + OTEL_THREAD_CTX_ATTRS_MAX;
+	case EV_CONTEXT_ABSENT:
+	case EV_CONTEXT_NONE:
+	case EV_CONTEXT_UNALLOCATED:
+	case EV_CONTEXT_FAULT:
+	case EV_CONTEXT_INVALID:
+		return s->context_bytes == 0;
+	}
+	return false;
+}
+
 static bool check_sample(const struct ev_head *h)
 {
 	const struct ev_sample *s = (const struct ev_sample *)h;
@@ -28,7 +48,7 @@ static bool check_sample(const struct ev_head *h)
 		return false;
 	if (s->kernel_frames > EV_MAX_FRAMES || s->user_frames > EV_MAX_FRAMES)
 		return false;
-	if (s->user_end > EV_END_TOO_DEEP || !comm_ends(s->comm))
+	if (s->user_end > EV_END_TOO_DEEP || !comm_ends(s->comm) || !check_record(s))
 		return false;
 	return h->size ==
 	       sizeof(*s) +

@@ -160,6 +160,15 @@ static int replay_rescope(struct collect *c, const uint32_t *pids, size_t npids)
 	return -EOPNOTSUPP;
 }
 
+static int replay_context_plan(struct collect *c, uint32_t pid,
+			       const struct ev_context_plan *plan)
+{
+	(void)c;
+	(void)pid;
+	(void)plan;
+	return 0;
+}
+
 static int replay_hotplug(struct collect *c, char *why, size_t n)
 {
 	return replay_arm(c, why, n);
@@ -196,6 +205,7 @@ static const struct collect_ops replay_ops = {
 	.drain = replay_drain,
 	.pause = replay_pause,
 	.rescope = replay_rescope,
+	.context_plan = replay_context_plan,
 	.hotplug = replay_hotplug,
 	.stats = replay_stats,
 	.fd = replay_fd,

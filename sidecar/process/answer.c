@@ -8,11 +8,13 @@
 
 #include "sidecar/context/context.h"
 #include "sidecar/context/read.h"
+#include "sidecar/context/tls_plan.h"
 
 static_assert(sizeof(struct answer_head) == 72, "journaled");
 static_assert(sizeof(struct answer_file) == 48, "journaled");
 static_assert(sizeof(struct answer_map) == 64, "journaled");
 static_assert(sizeof(struct answer_context) == 48, "journaled");
+static_assert(sizeof(struct tls_word) == 24, "journaled");
 
 static size_t padded(size_t n)
 {
@@ -121,6 +123,17 @@ static int check_context(struct answer *out)
 	return 0;
 }
 
+static int check_words(struct answer *out)
+{
+	const struct answer_bytes *b = &out->section[TAG_WORDS];
+
+	if (b->n % sizeof(struct tls_word))
+		return -EBADMSG;
+	out->words = b->p;
+	out->n_words = b->n / sizeof(struct tls_word);
+	return 0;
+}
+
 static bool are_pairs(const struct answer_bytes *b)
 {
 	const char *p = b->p;
@@ -142,7 +155,8 @@ int answer_read(struct answer *out, const void *buf, size_t n)
 		return -EBADMSG;
 	out->head = h;
 	if (read_sections(out, (const uint8_t *)buf + sizeof(*h), n - sizeof(*h)) ||
-	    check_maps(out) || check_file(&out->section[TAG_EXE_ID], &out->exe_id) ||
+	    check_maps(out) || check_words(out) ||
+	    check_file(&out->section[TAG_EXE_ID], &out->exe_id) ||
 	    check_file(&out->section[TAG_FILE_ID], &out->file_id))
 		return -EBADMSG;
 	if (!are_pairs(&out->section[TAG_POD]) || check_context(out))

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tls_word;			/* sidecar/context/tls_plan.h */
+
 #define ANSWER_MAGIC 0x31414452u		/* "RDA1" */
 
 #define ANSWER_KTHREAD		0x1
@@ -52,7 +54,8 @@ enum answer_tag {
 	TAG_POD		= 12,	/* facts of its pod: name NUL value NUL, and so on */
 	TAG_CONTEXT	= 13,	/* struct answer_context */
 	TAG_CONTEXT_PAYLOAD = 14,	/* protobuf, when the verdict is CONTEXT_PAYLOAD */
-	TAG_MAX		= 15,
+	TAG_WORDS	= 15,	/* struct tls_word */
+	TAG_MAX		= 16,
 };
 
 struct answer_section { uint32_t tag, len; };
@@ -101,6 +104,8 @@ struct answer {
 	const struct answer_context *context;
 	const struct answer_map	*maps;
 	size_t			 n_maps;
+	const struct tls_word	*words;
+	size_t			 n_words;
 };
 /* 0 or -EBADMSG.  buf is aligned to 8. */
 int	answer_read(struct answer *out, const void *buf, size_t n);

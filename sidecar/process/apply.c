@@ -327,6 +327,14 @@ static void apply_perf_map(struct process_table *t, const struct answer *a, int 
 		io->perf_waited = false;
 }
 
+static void apply_words(struct process_table *t, const struct answer *a)
+{
+	struct image_own *io = image_by_serial(t, a->head->image_serial);
+
+	if (io && io->i.pid == a->head->pid && io->i.start_ns == a->head->start_ns)
+		thread_plan_words(t, io, a);
+}
+
 int process_apply(struct process_table *t, const void *msg, size_t n, int fd)
 {
 	struct answer a;
@@ -359,6 +367,11 @@ int process_apply(struct process_table *t, const void *msg, size_t n, int fd)
 		break;
 	case DOOR_CONTEXT:
 		context_apply(t, &a);
+		if (fd >= 0)
+			close(fd);
+		break;
+	case DOOR_TLS:
+		apply_words(t, &a);
 		if (fd >= 0)
 			close(fd);
 		break;

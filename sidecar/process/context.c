@@ -89,14 +89,15 @@ void want_context(struct process_table *t, struct image_own *io)
 		look(t, io);
 }
 
-void process_want_context(struct process_table *t, struct image *i)
+bool process_want_context(struct process_table *t, struct image *i)
 {
 	struct image_own *io = own(i);
 
-	if (!may_look(t, io) || t->now_ns < io->context.refresh_ns)
-		return;
-	io->context.refresh_ns = t->now_ns + REFRESH_NS;
-	look(t, io);
+	if (may_look(t, io) && t->now_ns >= io->context.refresh_ns) {
+		io->context.refresh_ns = t->now_ns + REFRESH_NS;
+		look(t, io);
+	}
+	return io->context.asked_ns != 0 && !io->ended_ns;
 }
 
 /* Of whom no sample came nothing is read; but where it is, is remembered: of an anonymous
@@ -133,6 +134,7 @@ static void set_context(struct process_table *t, struct image_own *io,
 		t->counts.heap_bytes += fresh->bytes;
 		t->context_bytes += fresh->bytes;
 	}
+	thread_plan_context(t, io);
 }
 
 void context_drop(struct process_table *t, struct image_own *io)

@@ -194,6 +194,9 @@ static size_t answer_request(struct door_scratch *s, const struct door_allowed *
 	case DOOR_CONTEXT:
 		err = door_read_context(s, &w, r);
 		break;
+	case DOOR_TLS:
+		err = door_read_words(&w, r);
+		break;
 	case DOOR_FILE:
 		err = door_open_file(s, &w, r, fd);
 		break;

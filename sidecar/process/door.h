@@ -33,7 +33,10 @@ enum door_ask {
 	DOOR_VDSO	= 6,	/* bytes of the target's vDSO */
 	DOOR_MAPS	= 7,	/* stat and maps only */
 	DOOR_CONTEXT	= 8,	/* process context only */
+	DOOR_TLS	= 9,	/* words of memory */
 };
+
+#define DOOR_WORDS_MAX 64u
 
 struct door_request {
 	uint32_t	ask;			/* enum door_ask */
@@ -47,7 +50,8 @@ struct door_request {
 	/* CONTEXT: where the hook saw it, where it was last found and with which stamp; 0 unknown. */
 	uint64_t	context_hint, context_address, context_seen_ns;
 	uint32_t	flags;			/* DOOR_F_* */
-	uint32_t	pad0;
+	uint32_t	n_words;		/* TLS */
+	uint64_t	words[DOOR_WORDS_MAX];	/* TLS: their addresses */
 	char		build_id[41];		/* DEBUG, FILE: hex */
 	char		link[256];		/* DEBUG: debug link's base name */
 	char		path[4096];		/* FILE: as mapped; DEBUG: of the stripped file.  Last: only as much

@@ -146,6 +146,7 @@ static void file_free(struct process_table *t, struct file_own *fo)
 	free(fo->f.expect_build_id);
 	free(fo->f.segments);
 	free(fo->f.facts);
+	free(fo->f.tls);
 	free(fo);
 }
 
@@ -320,4 +321,15 @@ struct file *file_by_id(struct process_table *t, uint32_t id)
 struct file *process_file(struct process_table *t, uint32_t file_id)
 {
 	return file_by_id(t, file_id);
+}
+
+void process_file_tls(struct process_table *t, struct file *f,
+		      const struct tls_facts *facts)
+{
+	struct tls_facts *copy = f->tls ? f->tls : malloc(sizeof(*copy));
+
+	(void)t;
+	if (copy)
+		*copy = *facts;
+	f->tls = copy;
 }

@@ -111,6 +111,7 @@ static void image_free(struct process_table *t, struct image_own *io)
 	while (*at != io)
 		at = &(*at)->hash_next;
 	*at = io->hash_next;
+	thread_plan_drop(t, io);
 	maps_drop(t, io);
 	file_put(t, io->first_file);
 	file_put(t, io->perf_file);

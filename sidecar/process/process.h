@@ -26,6 +26,7 @@ struct door;
  * inode, or build id, as the side-band event told).  Shared by all processes; ref-counted by mappings. */
 enum file_state { FILE_UNKNOWN, FILE_OPENING, FILE_SENT, FILE_READY, FILE_FAILED };
 struct sym_segment;
+struct tls_facts;
 struct file {
 	uint32_t	 id;			/* symbols file_id, >= 16 */
 	enum file_state	 state;
@@ -38,6 +39,7 @@ struct file {
 	uint8_t		 build_id_kind;		/* enum ringside_build_id_kind */
 	uint32_t	 n_segments;
 	struct sym_segment *segments;
+	struct tls_facts *tls;			/* it defines the variable of thread contexts; NULL no */
 	uint32_t	 refs;
 	uint32_t	 name_version;		/* grows when better answers may exist (debug file came) */
 	void		*user;			/* pipeline's own; freed by its callback */
@@ -89,6 +91,8 @@ struct image {
 	/* What it publishes of itself (sidecar/context/context.h), by this very image: never its parent's.
 	 * NULL: nothing, so that it has no thread contexts either. */
 	struct process_context *context;
+	uint8_t		 context_state;		/* what a sample says whose thread context was not read:
+						 * enum ringside_context_state */
 	char		*perf_map;		/* path form for messages only; NULL none */
 	uint32_t	 perf_map_id;		/* symbols file_id of the perf map; 0 none */
 	uint32_t	 refs;
@@ -124,6 +128,14 @@ int	process_system(struct process_table *t, const void *msg, size_t n);
 size_t	process_system_read(char buf[PROCESS_SYSTEM_MAX]);
 /* The worker looked into f; copied.  Labels of those who run it are made anew. */
 void	process_file_facts(struct process_table *t, struct file *f, const struct label_executable *e);
+/* f defines the variable of thread contexts; copied. */
+void	process_file_tls(struct process_table *t, struct file *f, const struct tls_facts *facts);
+/*
+ * Plans for the kernel: how thread contexts of pid are reached; NULL: not any more.  0 or -errno, counted as
+ * plans_refused.  Not called on replay.
+ */
+typedef int (*process_plan_fn)(void *arg, uint32_t pid, const struct ev_context_plan *plan);
+void	process_set_plan_fn(struct process_table *t, process_plan_fn fn, void *arg);
 /* Labels of image's process step by step; see resolver.h. */
 int	process_explain(struct process_table *t, struct image *i, FILE *out, bool json);
 /* What image's process publishes, or why nothing; and its thread contexts. */
@@ -160,9 +172,9 @@ void	process_want_file(struct process_table *t, struct image *i, const struct ma
 void	process_miss(struct process_table *t, struct image *i, uint64_t addr);
 /*
  * What is known of the process context may be too old (a thread context has a key that it does not name):
- * it is read again, at most once in a while.
+ * it is read again, at most once in a while.  True while a reading is on its way.
  */
-void	process_want_context(struct process_table *t, struct image *i);
+bool	process_want_context(struct process_table *t, struct image *i);
 /* The mapping that holds addr, or NULL. */
 const struct mapping *image_find(const struct image *i, uint64_t addr);
 struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start_ns); /* current image or NULL */
@@ -202,6 +214,7 @@ void	process_tick(struct process_table *t, uint64_t boot_ns);
 
 struct process_counts {
 	uint64_t processes, images, files, gone, unreadable, timeouts, malformed, refused;
+	uint64_t plans_refused;			/* thread contexts that the kernel has no room for */
 	uint64_t contexts;			/* images that have one, now */
 	uint64_t contexts_refused;		/* found, and not a context: by whatever fault of the publisher's */
 	uint64_t contexts_busy;			/* readings that met a change at every attempt */

@@ -272,6 +272,7 @@ void process_tick(struct process_table *t, uint64_t boot_ns)
 
 	if (boot_ns > t->now_ns)
 		t->now_ns = boot_ns;
+	thread_plan_tick(t);
 	if (boot_ns < t->next_tick_ns)
 		return;
 	t->next_tick_ns = boot_ns + NS_PER_S / 2;
@@ -297,6 +298,12 @@ void process_set_file_fn(struct process_table *t, process_file_fn fn, void *arg)
 {
 	t->file_fn = fn;
 	t->file_arg = arg;
+}
+
+void process_set_plan_fn(struct process_table *t, process_plan_fn fn, void *arg)
+{
+	t->plan_fn = fn;
+	t->plan_arg = arg;
 }
 
 void process_set_file_free_fn(struct process_table *t,

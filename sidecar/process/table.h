@@ -8,6 +8,7 @@
 #include "sidecar/process/door.h"
 #include "sidecar/process/parse.h"
 #include "sidecar/process/process.h"
+#include "sidecar/process/thread_plan.h"
 
 #define PROCESS_BUCKETS	16384
 #define IMAGE_BUCKETS	16384
@@ -81,6 +82,7 @@ struct image_own {
 	struct image_context context;
 	uint32_t	 outstanding;		/* door answers that i.pending stands for */
 	uint32_t	 tries;
+	struct thread_plan *plan;		/* NULL: no thread contexts */
 	bool		 asked, labels_dirty, perf_asked, perf_waited, v2_names_container, cgroup_learned;
 	uint64_t	 began_ns, ended_ns;	/* ended: earliest known exec or exit after began; 0 none */
 	uint64_t	 maps_read_ns;		/* begin of the last reading of maps */
@@ -152,6 +154,9 @@ struct process_table {
 	void		*file_free_arg;
 	void		(*image_free)(void *arg, struct image *i);
 	void		*image_free_arg;
+	struct thread_plan *plans;		/* of all images */
+	process_plan_fn	 plan_fn;
+	void		*plan_arg;
 	struct process_counts counts;
 	size_t		 context_bytes;		/* of all contexts */
 	struct door_request request;		/* scratch: too large for the stack */
@@ -250,6 +255,7 @@ struct file *file_by_id(struct process_table *t, uint32_t id);
 /* --- want.c --- */
 /* Asks the door; 0 asked.  Counts what it refuses. */
 int	ask(struct process_table *t, struct image_own *io, enum door_ask what, struct file_own *f);
+int	ask_words(struct process_table *t, struct image_own *io, const uint64_t *addresses, uint32_t n);
 void	want_process(struct process_table *t, struct image_own *io);
 void	answered(struct image_own *io);	/* one answer that i.pending stood for has come */
 /*

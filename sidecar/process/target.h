@@ -95,6 +95,7 @@ int	door_read_maps(struct target *t, struct door_scratch *s, struct answer_write
 int	door_read_context(struct door_scratch *s, struct answer_writer *w, const struct door_request *r);
 /* The context of a process whose maps have just filled s->places. */
 void	door_put_context(struct target *t, struct door_scratch *s, struct answer_writer *w);
+int	door_read_words(struct answer_writer *w, const struct door_request *r);
 int	door_open_file(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd);
 int	door_open_debug(struct door_scratch *s, struct answer_writer *w, const struct door_request *r, int *fd);
 int	door_open_perf_map(struct door_scratch *s, struct answer_writer *w, const struct door_request *r,

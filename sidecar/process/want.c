@@ -76,6 +76,16 @@ int ask(struct process_table *t, struct image_own *io, enum door_ask what,
 	return send_request(t);
 }
 
+int ask_words(struct process_table *t, struct image_own *io, const uint64_t *addresses,
+	      uint32_t n)
+{
+	struct door_request *r = begin(t, io, DOOR_TLS, NULL);
+
+	r->n_words = n;
+	memcpy(r->words, addresses, n * sizeof(addresses[0]));
+	return send_request(t);
+}
+
 static void wait_for(struct image_own *io)
 {
 	io->outstanding++;

@@ -7,6 +7,7 @@
 
 #include "shm/ring_writer.h"
 #include "sidecar/process/process.h"
+#include "sidecar/publish/context.h"
 #include "sidecar/publish/frames.h"
 #include "sidecar/publish/names.h"
 #include "sidecar/publish/resource.h"
@@ -28,6 +29,7 @@ struct publisher {
 	struct publish_counts	 counts;
 	uint32_t		 n_asks;
 	struct publish_ask	 asks[ASKS_MAX];
+	struct context_part	 context;
 	struct frame_list	 list;
 	struct plain_list	*plain[2];	/* kernel, user; made when the dictionary first fills */
 };
@@ -375,11 +377,12 @@ static struct ring_stamp ring_stamp(const struct publish_stamp *s)
 }
 
 static void count_sample(struct publisher *p, const struct ev_sample *s,
-			 const struct image *image, bool late, bool full)
+			 const struct image *image, const struct ring_sample *r, bool late, bool full)
 {
 	p->counts.samples++;
 	p->counts.stack_end[s->user_end < RINGSIDE_END_MAX ? s->user_end
 							   : RINGSIDE_END_NONE]++;
+	p->counts.context[r->context_state]++;
 	p->counts.names_late += late;
 	p->counts.dictionary_full += full;
 	p->counts.process_gone += image->state == IMAGE_GONE;
@@ -425,11 +428,12 @@ int publisher_sample(struct publisher *p, const struct ev_sample *s, struct imag
 		r.inline_resource = resource_plain_of(image, &resource_plain);
 		full = true;
 	}
+	context_fill(&p->context, p->w, s, image, &r);
 	err = ring_put_sample(p->w, &r);
 	if (err)
 		p->counts.record_too_big++;
 	else
-		count_sample(p, s, image, late, full);
+		count_sample(p, s, image, &r, late, full);
 	return err;
 }
 

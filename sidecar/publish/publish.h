@@ -34,7 +34,7 @@ struct publish_counts {
 	uint64_t samples, processes;
 	uint64_t record_too_big, process_burst;			/* lost */
 	uint64_t process_gone, unreadable, names_late, dictionary_full;	/* degraded */
-	uint64_t stack_end[RINGSIDE_END_MAX];
+	uint64_t stack_end[RINGSIDE_END_MAX], context[RINGSIDE_CONTEXT_MAX];
 	size_t	 heap_bytes;
 };
 

@@ -162,8 +162,9 @@ void answer_file(struct answer *a, const struct sym_answer *f, uint32_t seq)
 {
 	struct {
 		struct wire_file file;
-		struct sym_segment segments[SYM_MAX_SEGMENTS];
+		uint8_t rest[sizeof(f->segments) + sizeof(f->tls)];
 	} fixed;
+	size_t bytes = f->n_segments * sizeof(f->segments[0]);
 
 	answer_reset(a);
 	a->head = (struct wire_answer){ .kind = SYM_FILE,
@@ -174,7 +175,7 @@ void answer_file(struct answer *a, const struct sym_answer *f, uint32_t seq)
 	a->head.flags =
 		(f->is_elf ? WIRE_IS_ELF : 0) | (f->want_debug ? WIRE_WANT_DEBUG : 0) |
 		(f->stripped ? WIRE_STRIPPED : 0) | (f->has_debug ? WIRE_HAS_DEBUG : 0) |
-		(f->is_static ? WIRE_STATIC : 0);
+		(f->is_static ? WIRE_STATIC : 0) | (f->has_tls ? WIRE_TLS : 0);
 	fixed.file = (struct wire_file){
 		.gnu_build_id = answer_text(a, f->gnu_build_id, WIRE_BUILD_ID_MAX),
 		.go_build_id = answer_text(a, f->go_build_id, WIRE_BUILD_ID_MAX),
@@ -183,9 +184,12 @@ void answer_file(struct answer *a, const struct sym_answer *f, uint32_t seq)
 		.error = answer_text(a, f->error, WIRE_ERROR_MAX),
 		.compiler = answer_text(a, f->compiler, WIRE_ERROR_MAX),
 	};
-	memcpy(fixed.segments, f->segments, f->n_segments * sizeof(f->segments[0]));
-	answer_emit(a, &fixed,
-		    sizeof(fixed.file) + f->n_segments * sizeof(f->segments[0]));
+	memcpy(fixed.rest, f->segments, bytes);
+	if (f->has_tls) {
+		memcpy(fixed.rest + bytes, &f->tls, sizeof(f->tls));
+		bytes += sizeof(f->tls);
+	}
+	answer_emit(a, &fixed, sizeof(fixed.file) + bytes);
 }
 
 void answer_plain(struct answer *a, enum sym_kind kind, uint32_t file_id, uint32_t seq,

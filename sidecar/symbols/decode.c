@@ -82,15 +82,21 @@ static int decode_file(const struct wire_answer *h, const char *buf, size_t n,
 		       struct sym_answer *out)
 {
 	size_t fixed = sizeof(*h) + sizeof(struct wire_file);
+	size_t segments = h->n * sizeof(struct sym_segment);
+	size_t tls = h->flags & WIRE_TLS ? sizeof(out->tls) : 0;
 	struct string_area a;
 	struct wire_file f;
 
 	if (h->n > SYM_MAX_SEGMENTS)
 		return -EBADMSG;
-	if (!area_open(h, buf, n, fixed + h->n * sizeof(struct sym_segment), &a))
+	if (!area_open(h, buf, n, fixed + segments + tls, &a))
 		return -EBADMSG;
 	memcpy(&f, buf + sizeof(*h), sizeof(f));
-	memcpy(out->segments, buf + fixed, h->n * sizeof(struct sym_segment));
+	memcpy(out->segments, buf + fixed, segments);
+	memcpy(&out->tls, buf + fixed + segments, tls);
+	out->has_tls = tls != 0;
+	if (tls && !tls_facts_ok(&out->tls))
+		return -EBADMSG;
 	if (!area_get(&a, f.gnu_build_id, WIRE_BUILD_ID_MAX, &out->gnu_build_id) ||
 	    !area_get(&a, f.go_build_id, WIRE_BUILD_ID_MAX, &out->go_build_id) ||
 	    !area_get(&a, f.htlhash, WIRE_BUILD_ID_MAX, &out->htlhash) ||

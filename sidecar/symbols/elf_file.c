@@ -156,6 +156,12 @@ static void read_phdrs(struct elf_file *e, const struct header *h)
 		else if (p.p_type == PT_DYNAMIC)
 			e->dynamic = (struct elf_part){ .offset = p.p_offset,
 							.size = p.p_filesz };
+		if (p.p_type == PT_TLS && !e->has_tls) {
+			e->has_tls = true;
+			e->tls_vaddr = p.p_vaddr;
+			e->tls_memsz = p.p_memsz;
+			e->tls_align = p.p_align;
+		}
 		e->has_dynamic |= p.p_type == PT_DYNAMIC;
 		e->has_interp |= p.p_type == PT_INTERP;
 	}

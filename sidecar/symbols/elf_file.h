@@ -48,7 +48,8 @@ struct elf_file {
 	bool		 has_sections;
 	struct elf_part	 symtab, strtab, dynsym, dynstr, debugdata, dynamic;
 	struct elf_part	 comment, rodata, data, go_buildinfo;	/* where compilers sign */
-	bool		 has_interp, has_dynamic;
+	bool		 has_interp, has_dynamic, has_tls;
+	uint64_t	 tls_vaddr, tls_memsz, tls_align;	/* PT_TLS */
 	struct elf_part	 rela_plt, rela_dyn, plt[ELF_PLT_PARTS];
 	struct elf_part	 debug[ELF_DEBUG_PARTS];
 	char		 gnu_build_id[129];	/* hex, "" absent */
@@ -64,6 +65,18 @@ int	elf_file_parse(struct elf_file *e, const struct source *src, const uint8_t *
 		       const char **why);
 /* In one of the ranges that hold code; *end is where the range ends. */
 bool	elf_file_in_text(const struct elf_file *e, uint64_t addr, uint64_t *end);
+/* What PT_DYNAMIC says, as link-time addresses; 0 absent. */
+struct elf_dynamic {
+	uint64_t symtab, strtab, strsz, hash, gnu_hash;
+	uint64_t rela, rela_size, jmprel, jmprel_size;
+	uint64_t flags_1, tlsdesc_plt;
+};
+/* False: none, or without a symbol table. */
+bool	elf_dynamic_load(const struct elf_file *e, struct elf_dynamic *d);
+/* How many dynamic symbols the hash tables tell of; 0 unknown. */
+uint64_t elf_dynsym_count(const struct elf_file *e, const struct elf_dynamic *d);
+/* Address to offset in the file, by the PT_LOADs, and bytes from there to the segment's end. */
+bool	elf_offset_of(const struct elf_file *e, uint64_t addr, uint64_t *offset, uint64_t *left);
 /* A SysV or GNU hash table tells how many dynamic symbols there are; only for files without sections. */
 void	elf_dynamic_read(struct elf_file *e);
 /* Notes: every build id in the bytes, the first of each kind is kept. */

@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include "sidecar/symbols/inspect.h"
+#include "sidecar/symbols/tls_symbol.h"
 
 #define CRC_FILE_MAX (128ull << 20)	/* larger ones would hold up everybody's names */
 
@@ -40,6 +41,7 @@ static void fill_answer(struct inspection *f, bool hashed, int err, const char *
 	a->want_debug = a->stripped && (a->gnu_build_id || a->debug_link);
 	a->n_segments = e->n_segments;
 	memcpy(a->segments, e->segments, e->n_segments * sizeof(e->segments[0]));
+	a->has_tls = tls_symbol_find(e, &a->tls);
 }
 
 static void inspect_one(struct inspection *f, ssize_t head, ssize_t tail)

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sidecar/context/tls_facts.h"
+
 /* --- launcher: first thing in main(), before ring, BPF, configuration, threads --- */
 struct symbols_launcher { int sock; int pid; };
 int	symbols_launcher_start(struct symbols_launcher *out);
@@ -108,6 +110,8 @@ struct sym_answer {			/* points into the caller's buffer */
 	const char	*error;		/* why it could not be read; NULL */
 	uint32_t	 n_segments;
 	struct sym_segment segments[SYM_MAX_SEGMENTS];	/* PT_LOAD */
+	bool		 has_tls;	/* it defines the variable of thread contexts: */
+	struct tls_facts tls;
 	/* SYM_NAMES */
 	uint32_t	 n_names;
 	const struct sym_name *names;	/* valid until the next decode */

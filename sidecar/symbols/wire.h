@@ -69,6 +69,7 @@ static_assert(sizeof(struct wire_request) == 24, "request");
 #define WIRE_KPTR 32u		/* NAMES: kernel addresses are hidden */
 #define WIRE_URING 64u		/* INFO */
 #define WIRE_OWN_UID 128u	/* INFO */
+#define WIRE_TLS 1024u		/* FILE: struct tls_facts stands behind the segments */
 #define WIRE_STATIC 512u		/* FILE: nothing in it for a dynamic linker */
 #define WIRE_BUSY 256u		/* INFO: value is the request that is being served, not the oldest one */
 
@@ -83,7 +84,7 @@ struct wire_answer {
 };
 static_assert(sizeof(struct wire_answer) == 32, "answer");
 
-/* FILE: wire_answer, wire_file, n times sym_segment, strings.  Offsets into the string area, 0 absent. */
+/* FILE: wire_answer, wire_file, n times sym_segment, tls_facts when WIRE_TLS, strings.  Offsets into the string area, 0 absent. */
 struct wire_file {
 	uint32_t gnu_build_id, go_build_id, htlhash, debug_link, error;
 	uint32_t compiler;
