@@ -72,7 +72,7 @@ static void start_half(struct dict *d, uint32_t half, uint32_t generation)
 	d->index_used = 0;
 }
 
-int dict_init(struct dict *d, uint8_t *base, uint64_t half_bytes)
+static int make_index(struct dict *d, uint8_t *base, uint64_t half_bytes)
 {
 	size_t slots = 1024;
 
@@ -87,8 +87,76 @@ int dict_init(struct dict *d, uint8_t *base, uint64_t half_bytes)
 	if (getrandom(d->seed, sizeof(d->seed), GRND_NONBLOCK) != sizeof(d->seed))
 		d->seed[0] = (uintptr_t)d->index ^ (uint64_t)(uintptr_t)&slots << 32;
 	d->seed[1] |= 1;
-	start_half(d, 0, 1);
 	return 0;
+}
+
+int dict_init(struct dict *d, uint8_t *base, uint64_t half_bytes)
+{
+	int err = make_index(d, base, half_bytes);
+
+	if (!err)
+		start_half(d, 0, 1);
+	return err;
+}
+
+/* --- a life after another ----------------------------------------------------------- */
+
+#define LONGEST_ENTRY	(RING_MAX_FRAMES * 4u)
+
+static const uint64_t *entry_at(const struct dict *d, uint32_t half, uint64_t at)
+{
+	return (const uint64_t *)(const void *)(d->base + half * d->half_bytes + at);
+}
+
+/* The head of a half is stored last when it is recycled, so it says what the half is. */
+static uint32_t generation_of(const struct dict *d, uint32_t half)
+{
+	const uint64_t *words = entry_at(d, half, 0);
+
+	if (words[0] != (uint64_t)RING_D_HALF << 32 || words[1] > RING_MAX_GENERATION)
+		return 0;
+	return (uint32_t)words[1];
+}
+
+/* Behind everything that a published record can refer to: entries are whole before they
+ * are referred to, so the first that is not whole ends them. */
+static uint64_t end_of_entries(const struct dict *d, uint32_t half, uint32_t generation)
+{
+	uint64_t at = RING_ALIGN, left;
+
+	while ((left = d->half_bytes - at) >= RING_ALIGN) {
+		const uint64_t *words = entry_at(d, half, at);
+		uint64_t kind = words[0] >> 32, need;
+
+		need = RING_ENTRY_BYTES((uint32_t)words[0]);
+		if (words[1] != generation || kind < RING_D_STRING ||
+		    kind > RING_D_RESOURCE || (uint32_t)words[0] > LONGEST_ENTRY ||
+		    need > left)
+			break;
+		at += need;
+	}
+	return at;
+}
+
+int dict_resume(struct dict *d, uint8_t *base, uint64_t half_bytes, uint64_t block)
+{
+	int err = make_index(d, base, half_bytes);
+
+	if (err)
+		return err;
+	for (uint32_t half = 0; half < 2; half++) {
+		uint32_t generation = generation_of(d, half);
+
+		d->half[half] = (struct dict_half){
+			.generation = generation,
+			.referenced = generation != 0,
+			.used = generation ? end_of_entries(d, half, generation) : 0,
+			.last_ref = block,
+		};
+	}
+	d->current = d->half[1].generation > d->half[0].generation;
+	d->word = d->half[d->current].generation << 8 | d->current;
+	return d->half[d->current].generation ? 0 : -EBADMSG;
 }
 
 void dict_fini(struct dict *d)

@@ -24,12 +24,16 @@ static int lock_held(int fd)
 
 int ringside_liveness(struct ringside *r, struct ringside_liveness *out)
 {
-	struct { uint32_t state, incarnation; uint64_t heartbeat; } h;
+	struct { uint32_t state, incarnation; uint64_t heartbeat; int64_t started; } h;
 	uint64_t now = ring_host_boot_ns(r->timens_offset);
-	int held, err = ring_file_read(&r->f, offsetof(struct ring_header, state), &h,
-				       sizeof(h));
+	uint32_t pid;
+	int held, err;
 
-	if (err)
+	/* Anew each time: another writer may have resumed this very file. */
+	if ((err = ring_file_read(&r->f, offsetof(struct ring_header, state), &h,
+				  sizeof(h))) ||
+	    (err = ring_file_read(&r->f, offsetof(struct ring_header, writer_pid), &pid,
+				  sizeof(pid))))
 		return err;
 	held = lock_held(r->f.fd);
 	if (held < 0)
@@ -37,9 +41,9 @@ int ringside_liveness(struct ringside *r, struct ringside_liveness *out)
 	*out = (struct ringside_liveness){
 		.alive = held, .closed = h.state == RING_CLOSED,
 		.superseded = h.state == RING_SUPERSEDED || ring_path_moved(r, true),
-		.writer_pid = r->f.writer_pid, .incarnation = h.incarnation,
+		.writer_pid = pid, .incarnation = h.incarnation,
 		.heartbeat_age_ns = now > h.heartbeat ? now - h.heartbeat : 0,
-		.started_ns = r->f.started_ns,
+		.started_ns = h.started,
 	};
 	return 0;
 }

@@ -30,8 +30,6 @@ struct ring_file {
 	uint32_t	 shift, nblocks, max_payload;
 	uint64_t	 data_off, data_bytes, dict_off, half_bytes, file_bytes;
 	uint16_t	 major, minor;
-	uint32_t	 writer_pid;
-	int64_t		 started_ns;
 	uint8_t		 uuid[16];
 };
 
@@ -57,6 +55,7 @@ struct ringside {
 	uint64_t	 next_seq;
 	bool		 seq_known;	/* else the next block header tells */
 	bool		 rebase;	/* another file: its numbers may begin anywhere */
+	uint32_t	 incarnation;	/* of the record before; 0 not known */
 	bool		 changed;	/* tell the caller to forget refs */
 	uint8_t gap_cause; /* why a gap before the next block header would be there */
 	bool		 skipped;	/* moved on without a record: a gap may follow */
@@ -130,6 +129,8 @@ int	 ring_intact(const struct ringside *r, uint64_t block);
 int	 ring_positions(const struct ringside *r, uint64_t *tail, uint64_t *intent);
 /* Copies and checks the header of a block; 1, 0 when it is gone or not one. */
 int	 ring_block_header(struct ringside *r, uint64_t block, struct ring_block *out);
+/* What comes now is of this incarnation. */
+void	 ring_enter_life(struct ringside *r, uint32_t incarnation);
 /* The oldest block that is worth reading, `margin` blocks away from the writer. */
 uint64_t ring_oldest_block(uint64_t intent, uint32_t nblocks, uint32_t margin);
 

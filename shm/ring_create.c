@@ -23,13 +23,6 @@
 #define TMPFS_MAGIC_NUMBER	0x01021994
 #define RAMFS_MAGIC_NUMBER	0x858458f6
 #define DEFAULT_SHIFT		16
-#define PREV_CLOSED_NS		(60ull * 1000000000)
-#define PREV_CRASHED_NS		(900ull * 1000000000)
-
-struct geometry {
-	uint32_t shift, nblocks;
-	uint64_t data_bytes, half_bytes, file_bytes;
-};
 
 static uint64_t round_up(uint64_t v, uint64_t to)
 {
@@ -37,7 +30,7 @@ static uint64_t round_up(uint64_t v, uint64_t to)
 }
 
 /* Sizes go up to the next legal one: a power of two of blocks, halves of whole 64 KiB. */
-static int choose_geometry(struct geometry *g, const struct ring_writer_options *o)
+static int choose_geometry(struct ring_geometry *g, const struct ring_writer_options *o)
 {
 	uint64_t block = o->block_bytes ? o->block_bytes : 1u << DEFAULT_SHIFT;
 
@@ -141,7 +134,7 @@ static uint64_t free_bytes(const struct ring_writer *w)
 /* A full file system gives the previous rings back first: PATH.prev, then the one being
  * replaced, which only happens when that helps. */
 static int allocate_or_free(struct ring_writer *w, struct ring_predecessor *old,
-			    const struct geometry *g)
+			    const struct ring_geometry *g)
 {
 	int err;
 
@@ -205,48 +198,7 @@ static int lock_ring(struct ring_writer *w)
 
 /* --- format ------------------------------------------------------------------------- */
 
-static uint64_t own_start_time(void)
-{
-	char buf[1024], *p;
-	ssize_t n;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return 0;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	buf[n] = 0;
-	p = strrchr(buf, ')');		/* field 2 may hold anything */
-	for (int field = 3; p && field <= 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p, NULL, 10) : 0;
-}
-
-static void read_boot_id(uint8_t out[16])
-{
-	char buf[64] = "";
-	int n = 0, fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (read(fd, buf, sizeof(buf) - 1) < 0)
-		buf[0] = 0;
-	close(fd);
-	for (const char *p = buf; *p && n < 16; p++) {
-		unsigned int v;
-
-		if (*p == '-')
-			continue;
-		if (sscanf(p, "%2x", &v) != 1)
-			break;
-		out[n++] = (uint8_t)v;
-		p++;
-	}
-}
-
-static void format(struct ring_writer *w, const struct geometry *g,
+static void format(struct ring_writer *w, const struct ring_geometry *g,
 		   const struct ring_predecessor *old, uint64_t boot_ns)
 {
 	struct ring_header *h = w->hdr;
@@ -267,18 +219,13 @@ static void format(struct ring_writer *w, const struct geometry *g,
 	if (getrandom(h->uuid, sizeof(h->uuid), GRND_NONBLOCK) !=
 	    (ssize_t)sizeof(h->uuid))
 		memcpy(h->uuid, &boot_ns, sizeof(boot_ns));
-	read_boot_id(h->boot_id);
-	h->writer_pid = (uint32_t)getpid();
-	h->writer_start = own_start_time();
+	ring_boot_id(h->boot_id);
 	memcpy(h->prev_uuid, old->uuid, sizeof(h->prev_uuid));
 	h->prev_final_seq = old->final_seq;
-	h->incarnation = w->incarnation;
-	h->heartbeat = boot_ns;
-	h->started_ns = (int64_t)ring_clock_ns(CLOCK_REALTIME);
+	ring_sign(w, boot_ns);
 }
 
-/* Everything that put will use, resolved once. */
-static int map_ring(struct ring_writer *w, const struct geometry *g)
+int ring_map(struct ring_writer *w, const struct ring_geometry *g)
 {
 	w->map = mmap(NULL, g->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
 	if (w->map == MAP_FAILED) {
@@ -300,33 +247,44 @@ static int map_ring(struct ring_writer *w, const struct geometry *g)
 	w->rows = calloc(1, RING_STATUS_BYTES);
 	if (!w->scratch || !w->rows)
 		return ring_fail(-ENOMEM, "create: on %s: out of memory", w->path);
-	return dict_init(&w->dict, w->map + RING_DATA_OFF + g->data_bytes, g->half_bytes);
+	return 0;
+}
+
+void ring_unmap(struct ring_writer *w)
+{
+	dict_fini(&w->dict);
+	if (w->map)
+		munmap(w->map, w->map_bytes);
+	free(w->scratch);
+	free(w->rows);
+	w->map = w->scratch = w->rows = NULL;
+	w->dict = (struct dict){ 0 };
 }
 
 /* The first block, and after a predecessor the record that says so. */
 static void first_records(struct ring_writer *w, bool replaces, uint64_t boot_ns)
 {
-	struct ring_incarnation_wire r = {
-		.stamp.boot_ns = boot_ns,
-		.stamp.u = w->incarnation,
-		.writer_pid = (uint32_t)getpid(),
-	};
 	struct ring_stamp stamp = { .boot_ns = boot_ns };
 
 	stamp.wall_ns = (int64_t)ring_clock_ns(CLOCK_REALTIME);
-	r.stamp.real_ns = stamp.wall_ns;
 	w->last = stamp;
 	ring_first_block(w);
 	if (replaces)
-		ring_put(w, RING_T_INCARNATION, 0, &r, sizeof(r), &stamp);
-	ring_writer_publish(w);
+		ring_put_incarnation(w, &stamp);
+	else
+		ring_writer_publish(w);
 }
 
 /* --- create, close ------------------------------------------------------------------ */
 
+mode_t ring_mode(const struct ring_writer_options *o)
+{
+	return (o->mode ? o->mode : 0640) & 07777;
+}
+
 static int give_away(struct ring_writer *w, const struct ring_writer_options *o)
 {
-	mode_t mode = o->mode ? o->mode : 0640;
+	mode_t mode = ring_mode(o);
 
 	if (o->group != (gid_t)-1 && o->group != getegid() &&
 	    fchown(w->fd, (uid_t)-1, o->group))
@@ -334,7 +292,7 @@ static int give_away(struct ring_writer *w, const struct ring_writer_options *o)
 			-errno,
 			"create: on %s: group %lu: %s; needs CAP_CHOWN or membership",
 			w->path, (unsigned long)o->group, strerror(errno));
-	if (fchmod(w->fd, mode & 07777))
+	if (fchmod(w->fd, mode))
 		return ring_fail(-errno, "create: on %s: mode %o: %s", w->path,
 				 (unsigned)mode, strerror(errno));
 	return 0;
@@ -354,16 +312,16 @@ static int install(struct ring_writer *w, struct ring_predecessor *old, uint64_t
 	w->renamed = true;
 	RING_TESTPOINT("rename.after");
 	if (old->fd < 0) { /* somebody removed the ring, but not what was before it */
-		w->prev_deadline = boot_ns + PREV_CRASHED_NS;
+		w->prev_deadline = boot_ns + RING_PREV_CRASHED_NS;
 		return 0;
 	}
 	ring_supersede(old);
 	RING_TESTPOINT("supersede.after");
-	w->prev_deadline = boot_ns + (old->closed ? PREV_CLOSED_NS : PREV_CRASHED_NS);
+	w->prev_deadline = boot_ns + (old->closed ? RING_PREV_CLOSED_NS : RING_PREV_CRASHED_NS);
 	return 0;
 }
 
-static int check_options(const struct ring_writer_options *o, struct geometry *g)
+static int check_options(const struct ring_writer_options *o, struct ring_geometry *g)
 {
 	if (!o->path || !*o->path)
 		return ring_fail(-EINVAL, "create: no path given; use --ring PATH");
@@ -382,16 +340,17 @@ static int check_options(const struct ring_writer_options *o, struct geometry *g
 	return 0;
 }
 
+/* A new file, which takes the place of what stands at the path. */
 static int build(struct ring_writer *w, const struct ring_writer_options *o,
-		 const struct geometry *g, struct ring_predecessor *old)
+		 const struct ring_geometry *g, struct ring_predecessor *old,
+		 uint64_t boot_ns)
 {
-	uint64_t boot_ns = ring_host_boot_ns(ring_timens_offset());
 	int err;
 
-	if ((err = open_dir(w, o->path)) || (err = ring_lock_take(w)) ||
-	    (err = ring_predecessor_open(w, old)) || (err = open_temp(w)) ||
-	    (err = allocate_or_free(w, old, g)) || (err = lock_ring(w)) ||
-	    (err = map_ring(w, g)))
+	if ((err = open_temp(w)) || (err = allocate_or_free(w, old, g)) ||
+	    (err = lock_ring(w)) || (err = ring_map(w, g)) ||
+	    (err = dict_init(&w->dict, w->map + RING_DATA_OFF + g->data_bytes,
+			     g->half_bytes)))
 		return err;
 	w->seq = old->final_seq + 1;
 	w->incarnation = old->incarnation + 1;
@@ -409,10 +368,23 @@ static int build(struct ring_writer *w, const struct ring_writer_options *o,
 	return install(w, old, boot_ns);
 }
 
+static int take_path(struct ring_writer *w, const struct ring_writer_options *o,
+		     const struct ring_geometry *g, struct ring_predecessor *old)
+{
+	uint64_t boot_ns = ring_host_boot_ns(ring_timens_offset());
+	int n;
+
+	if ((n = open_dir(w, o->path)) || (n = ring_lock_take(w)) ||
+	    (n = ring_predecessor_open(w, old)) ||
+	    (n = ring_resume(w, o, g, old, boot_ns)))
+		return n < 0 ? n : 0;
+	return build(w, o, g, old, boot_ns);
+}
+
 int ring_writer_create(struct ring_writer **out, const struct ring_writer_options *o)
 {
 	struct ring_predecessor old = { .fd = -1 };
-	struct geometry g = { 0 };
+	struct ring_geometry g = { 0 };
 	struct ring_writer *w;
 	int err = check_options(o, &g);
 
@@ -423,7 +395,7 @@ int ring_writer_create(struct ring_writer **out, const struct ring_writer_option
 	if (!w)
 		return ring_fail(-ENOMEM, "create: on %s: out of memory", o->path);
 	w->dirfd = w->fd = w->lock_fd = w->prev_fd = -1;
-	err = build(w, o, &g, &old);
+	err = take_path(w, o, &g, &old);
 	ring_predecessor_close(&old);
 	if (err) {
 		ring_writer_close(w, false);
@@ -452,11 +424,7 @@ void ring_writer_close(struct ring_writer *w, bool clean)
 	} else if (w->fd >= 0) {
 		unlinkat(w->dirfd, w->temp_name, 0);
 	}
-	dict_fini(&w->dict);
-	if (w->map)
-		munmap(w->map, w->map_bytes);
-	free(w->scratch);
-	free(w->rows);
+	ring_unmap(w);
 	close_fd(w->fd);
 	close_fd(w->prev_fd);
 	close_fd(w->lock_fd);
@@ -467,4 +435,9 @@ void ring_writer_close(struct ring_writer *w, bool clean)
 bool ring_writer_on_tmpfs(const struct ring_writer *w)
 {
 	return w->on_tmpfs;
+}
+
+bool ring_writer_resumed(const struct ring_writer *w)
+{
+	return w->resumed;
 }

@@ -149,8 +149,6 @@ static int check_header(struct ring_file *f, const struct ring_header *h,
 	f->file_bytes = h->file_bytes;
 	f->major = h->major;
 	f->minor = h->minor;
-	f->writer_pid = h->writer_pid;
-	f->started_ns = h->started_ns;
 	memcpy(f->uuid, h->uuid, sizeof(f->uuid));
 	return 0;
 }

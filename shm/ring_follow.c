@@ -35,6 +35,7 @@ static int go_over(struct ringside *r, const struct ring_file *f)
 	ring_file_close(&r->f);
 	r->f = *f;
 	r->replaced = false;
+	r->incarnation = 0;
 	r->changed = true;
 	r->counts.files++;
 	err = ring_reader_prepare(r);

@@ -122,7 +122,8 @@ struct ring_header {
 	int64_t	 started_ns;		/* wall clock at creation */
 	uint64_t lost[RING_CAUSES];	/* by enum ringside_cause, cumulative */
 	uint64_t dict_fallbacks;	/* self-contained records */
-	uint8_t	 pad3[0x300 - 0x260];
+	uint64_t final_seq;		/* 0, or the last number, before the memory goes */
+	uint8_t	 pad3[0x300 - 0x268];
 	struct ring_half_meta half[2];
 	uint8_t	 pad4[0x400 - 0x340];
 	struct ring_anchor_slot anchors[RING_ANCHORS];
@@ -162,6 +163,7 @@ RING_AT(ring_header, heartbeat, 0x208);
 RING_AT(ring_header, started_ns, 0x210);
 RING_AT(ring_header, lost, 0x218);
 RING_AT(ring_header, dict_fallbacks, 0x258);
+RING_AT(ring_header, final_seq, 0x260);
 RING_AT(ring_header, half, 0x300);
 RING_AT(ring_header, anchors, 0x400);
 RING_AT(ring_half_meta, used, 8);

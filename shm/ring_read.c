@@ -174,8 +174,19 @@ static int broken(struct ringside *r)
 
 static void finish(struct ringside *r, struct ringside_record *rec)
 {
+	if (rec->kind == RINGSIDE_INCARNATION)
+		ring_enter_life(r, rec->incarnation.incarnation);
 	rec->incarnation_changed = r->changed || rec->kind == RINGSIDE_INCARNATION;
 	r->changed = false;
+}
+
+/* The record that tells of a new life may have been overwritten; every block header
+ * tells too. */
+void ring_enter_life(struct ringside *r, uint32_t incarnation)
+{
+	if (r->incarnation && r->incarnation != incarnation)
+		r->changed = true;
+	r->incarnation = incarnation;
 }
 
 static int lost_record(struct ringside *r, struct ringside_record *rec, uint8_t cause,
@@ -227,6 +238,7 @@ static int enter_block(struct ringside *r, const struct ring_block *b,
 	} else if (b->first_seq < r->next_seq) {
 		return broken(r);
 	}
+	ring_enter_life(r, b->incarnation);
 	r->pos += RING_RECORD_BYTES(sizeof(*b));
 	r->rebase = r->skipped = false;
 	if (!gap)

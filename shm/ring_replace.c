@@ -48,9 +48,11 @@ static uint64_t final_seq(int fd, const struct ring_header *h)
 
 	if (!h->tail)
 		return h->prev_final_seq;
+	if (h->final_seq) /* its memory may be gone already */
+		return h->final_seq;
 	if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)) + 16, &b,
 			sizeof(b)) ||
-	    b.block_no != block)
+	    b.block_no != block || b.first_seq <= h->prev_final_seq)
 		return h->prev_final_seq + h->tail / 32;
 	seq = b.first_seq;
 	for (pos += RING_RECORD_BYTES(sizeof(b)); pos < h->tail;
@@ -198,6 +200,10 @@ void ring_punch(const struct ring_predecessor *p)
 	RING_TESTPOINT("punch.before");
 	ring_supersede(p);
 	RING_TESTPOINT("punch.superseded");
+	/* Who dies here leaves the next writer a file without records to count. */
+	write_at(p->fd, offsetof(struct ring_header, final_seq), &p->final_seq,
+		 sizeof(p->final_seq));
+	RING_TESTPOINT("punch.counted");
 	write_at(p->fd, offsetof(struct ring_header, intent), &intent, sizeof(intent));
 	RING_TESTPOINT("punch.announced");
 	/* With the status page before them: what stays is page 0, which says all this. */
@@ -207,6 +213,25 @@ void ring_punch(const struct ring_predecessor *p)
 	fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p->dict_off,
 		  (off_t)p->dict_bytes);
 	RING_TESTPOINT("punch.dictionary");
+}
+
+/* A writer died between giving the ring its second name and renaming the new one over
+ * it: that is no ring of before, but the one at the path. */
+static bool is_twin(const struct ring_writer *w, const struct stat *st)
+{
+	struct stat at_path;
+
+	return !fstatat(w->dirfd, w->name, &at_path, AT_SYMLINK_NOFOLLOW) &&
+	       at_path.st_ino == st->st_ino && at_path.st_dev == st->st_dev;
+}
+
+void ring_prev_untwin(struct ring_writer *w)
+{
+	struct stat st;
+
+	if (!fstatat(w->dirfd, w->prev_name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    is_twin(w, &st))
+		unlinkat(w->dirfd, w->prev_name, 0);
 }
 
 /* Whatever PATH.prev is: freed when it is a ring of ours, and gone. */
@@ -219,7 +244,8 @@ void ring_prev_remove(struct ring_writer *w)
 
 	if (fd >= 0) {
 		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-		    has_magic(fd) && !writer_alive(fd) && load(fd, &p))
+		    !is_twin(w, &st) && has_magic(fd) && !writer_alive(fd) &&
+		    load(fd, &p))
 			ring_punch(&p);
 		close(fd);
 	}

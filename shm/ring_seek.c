@@ -26,9 +26,11 @@ int ring_go_to_block(struct ringside *r, uint64_t block)
 		return n;
 	place(r, block << r->f.shift);
 	r->seq_known = n == 1;
-	if (n)
-		r->next_seq = b.first_seq;
-	return n ? 0 : -ESTALE;
+	if (!n)
+		return -ESTALE;
+	r->next_seq = b.first_seq;
+	ring_enter_life(r, b.incarnation);
+	return 0;
 }
 
 /* Newest block that has a header, and the oldest one worth reading. */
@@ -44,6 +46,16 @@ static int block_range(struct ringside *r, uint64_t *oldest, uint64_t *newest)
 	if (*oldest > *newest)
 		*oldest = *newest;
 	return 0;
+}
+
+static void pass_incarnation(struct ringside *r, const uint64_t *words, uint64_t need)
+{
+	struct ring_stamp_wire stamp;
+
+	if (need < 16 + sizeof(stamp))
+		return;
+	ring_copy_out(&stamp, words + 2, sizeof(stamp));
+	ring_enter_life(r, stamp.u);
 }
 
 /* Walks records of the current block until `until` records were passed or nothing more is
@@ -66,6 +78,8 @@ static int pass_records(struct ringside *r, uint64_t until_seq)
 		if (ring_word0_type(w0) != RING_T_BLOCK &&
 		    ring_word0_type(w0) != RING_T_PAD)
 			r->next_seq++;
+		if (ring_word0_type(w0) == RING_T_INCARNATION)
+			pass_incarnation(r, words, need);
 		r->pos += need;
 	}
 	n = ring_intact(r, block);
@@ -113,7 +127,7 @@ static int block_is_before(struct ringside *r, uint64_t block, int64_t time_ns)
 	return n < 0 ? n : n && b.real_ns < time_ns;
 }
 
-/* One clock epoch: wall time grows with the blocks, so halve. */
+/* One clock epoch of one incarnation: wall time grows with the blocks, so halve. */
 static int first_by_halving(struct ringside *r, uint64_t lo, uint64_t hi, int64_t time_ns,
 			    uint64_t *out)
 {
@@ -155,7 +169,8 @@ static int same_epoch(struct ringside *r, uint64_t a, uint64_t b)
 
 	if (m < 0)
 		return m;
-	return n && m && x.clock_epoch == y.clock_epoch;
+	return n && m && x.clock_epoch == y.clock_epoch &&
+	       x.incarnation == y.incarnation;
 }
 
 int ringside_seek_time(struct ringside *r, int64_t time_ns)

@@ -65,6 +65,15 @@ void ring_first_block(struct ring_writer *w)
 	write_block_header(w);
 }
 
+/* The announcement never moves back: a life before this one may have announced more than
+ * it published, and what it stored there is torn. */
+static void announce_block(struct ring_writer *w)
+{
+	if (w->announced < w->block)
+		w->announced = w->block;
+	ring_announce(&w->hdr->intent, w->announced);
+}
+
 /*
  * Pad, announce, header.  A batch that is as long as half the ring is published on the
  * way: else a reader would find the tail itself overwritten.
@@ -86,7 +95,7 @@ void ring_next_block(struct ring_writer *w)
 		ring_writer_publish(w);
 	w->block++;
 	RING_TESTPOINT("block.unannounced");
-	ring_announce(&w->hdr->intent, w->block);
+	announce_block(w);
 	write_block_header(w);
 }
 
@@ -165,6 +174,19 @@ int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *p
 	return 0;
 }
 
+void ring_put_incarnation(struct ring_writer *w, const struct ring_stamp *stamp)
+{
+	struct ring_incarnation_wire r = {
+		.stamp.boot_ns = stamp->boot_ns,
+		.stamp.real_ns = stamp->wall_ns,
+		.stamp.u = w->incarnation,
+		.writer_pid = (uint32_t)getpid(),
+	};
+
+	ring_put(w, RING_T_INCARNATION, 0, &r, sizeof(r), stamp);
+	ring_writer_publish(w);
+}
+
 /* At most every millisecond; what is owed is paid by the next publish or heartbeat. */
 static void wake_readers(struct ring_writer *w)
 {
@@ -229,7 +251,7 @@ void ring_writer_lost_total(struct ring_writer *w, uint32_t cause, uint64_t tota
 		return;
 	w->lost_total += total - w->lost[cause];
 	w->lost[cause] = total;
-	ring_relaxed_store(&w->hdr->lost[cause], total);
+	ring_relaxed_store(&w->hdr->lost[cause], w->lost_before[cause] + total);
 }
 
 uint64_t ring_writer_next_seq(const struct ring_writer *w)

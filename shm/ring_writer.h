@@ -27,8 +27,10 @@ struct ring_writer_options {
 };
 
 /*
- * Creates the file complete under a temporary name, takes the locks, renames it into place and marks
- * a predecessor superseded (kept as PATH.prev).  Sequence numbers go on from the predecessor.
+ * What a crashed writer left at the path is resumed in place when it is what these options would have made,
+ * of this boot, and sound; its readers stay where they are.  Otherwise the file is created complete under a
+ * temporary name, locked, renamed into place, and a predecessor marked superseded (kept as PATH.prev).
+ * Either way sequence numbers go on, and a record of kind incarnation says that a new life began.
  * -EBUSY: another live writer (see ring_writer_error(), which names its pid); -ENOSPC: named with sizes;
  * -EEXIST: something of ours stands at the path that is not a ring; -EPERM: the group could not be given.
  */
@@ -37,6 +39,7 @@ int	 ring_writer_create(struct ring_writer **out, const struct ring_writer_optio
 void	 ring_writer_close(struct ring_writer *w, bool clean);
 const char *ring_writer_error(void);	/* like ringside_open_error() */
 bool	 ring_writer_on_tmpfs(const struct ring_writer *w);
+bool	 ring_writer_resumed(const struct ring_writer *w);	/* in place, after a crash */
 /* Once a second: heartbeat; also removes PATH.prev when its time is over. */
 void	 ring_writer_heartbeat(struct ring_writer *w, uint64_t boot_ns);
 
@@ -123,7 +126,8 @@ void	 ring_writer_publish(struct ring_writer *w);
 struct ring_anchor { uint64_t boot_ns; int64_t real_ns, offset_ns; uint64_t bound_ns; uint32_t clock_epoch, source;
 	uint64_t taken_boot_ns; };
 void	 ring_writer_anchor(struct ring_writer *w, const struct ring_anchor *a);
-/* Cumulative loss totals; they go into the header and into each block header. */
+/* Cumulative loss totals of this life; what was lost before in the same file is added to them, in the
+ * header and in each block header. */
 void	 ring_writer_lost_total(struct ring_writer *w, uint32_t cause, uint64_t total);
 uint64_t ring_writer_next_seq(const struct ring_writer *w);
 uint64_t ring_writer_dict_used(const struct ring_writer *w);

@@ -136,6 +136,9 @@ int live_open_ring(struct live *l, const struct config *c)
 		return 1;
 	}
 	l->first_seq = ring_writer_next_seq(l->writer);
+	if (ring_writer_resumed(l->writer))
+		log_info("the writer before crashed: its ring goes on in place: %s",
+			 c->ring);
 	if (!stat(c->ring, &st)) {
 		l->ring_dev = st.st_dev;
 		l->ring_ino = st.st_ino;

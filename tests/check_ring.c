@@ -11,6 +11,7 @@ int main(void)
 	srunner_add_suite(s, loss_suite());
 	srunner_add_suite(s, dict_suite());
 	srunner_add_suite(s, restart_suite());
+	srunner_add_suite(s, resume_suite());
 	srunner_add_suite(s, files_suite());
 	srunner_add_suite(s, reading_suite());
 	srunner_add_suite(s, status_suite());

@@ -26,10 +26,15 @@ static void put_range(uint64_t from, uint64_t to)
 	ring_writer_publish(fx.w);
 }
 
+/* A new file, whatever ended the old one: what was not closed cleanly would be resumed,
+ * if it were not of another size. */
 static void restart(bool clean)
 {
+	uint64_t dict = 2 * fx.w->dict.half_bytes;
+
 	ring_writer_close(fx.w, clean);
-	fixture_create(0, 0, 0);
+	fixture_create(0, clean ? dict : dict ^ 384 << 10, 0);
+	ck_assert(!ring_writer_resumed(fx.w));
 }
 
 static int create_error(const char *path)

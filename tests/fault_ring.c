@@ -30,13 +30,15 @@
 /* Every RING_TESTPOINT of shm/: the census fails on one that is missing here, and on one
  * that no life comes to. */
 const char *const fault_points[] = {
-	"lock.opened", "lock.taken", "create.predecessor", "create.no_temp",
+	"lock.opened", "lock.taken",
+	"resume.locked", "resume.mapped", "resume.signed", "resume.cleared",
+	"resume.announced", "resume.published", "create.predecessor", "create.no_temp",
 	"create.empty", "create.allocated", "create.mapped", "create.half_formatted",
 	"create.formatted", "create.stateless", "create.without_magic", "create.whole",
 	"rename.before", "rename.after", "supersede.after",
 	"prev.before", "prev.unlinked",
-	"punch.before", "punch.superseded", "punch.announced", "punch.data",
-	"punch.dictionary",
+	"punch.before", "punch.superseded", "punch.counted", "punch.announced",
+	"punch.data", "punch.dictionary",
 	"block.unannounced", "block.announced", "block.payload", "block.word1",
 	"block.word0", "pad.before", "pad.word1", "pad.word0",
 	"put.reserved", "commit.payload", "commit.word1", "commit.word0",
@@ -129,13 +131,21 @@ void ring_testpoint(const char *name)
 		act();
 }
 
+/* The same bytes in other blocks: what a crash left is resumed, unless this was turned. */
+static uint32_t block_bytes = 4096;
+
+void fault_turn(void)
+{
+	block_bytes ^= 4096 ^ 8192;
+}
+
 int fault_create(struct ring_writer **w, const char *path)
 {
 	struct ring_writer_options o = { .path = path,
 					 .group = (gid_t)-1,
 					 .ring_bytes = 128 << 10,
 					 .dict_bytes = 128 << 10,
-					 .block_bytes = 4096 };
+					 .block_bytes = block_bytes };
 
 	return ring_writer_create(w, &o);
 }
@@ -151,12 +161,24 @@ static void tell(struct ring_writer *w, uint64_t seq)
 	ring_writer_heartbeat(w, seq);
 }
 
+/* Fills a half faster than the ring goes round, so that it is the ring's last reference
+ * that every recycling waits for: one block too early would show. */
+static void crowd_dictionary(struct ring_writer *w, uint64_t seq)
+{
+	char name[96];
+	ringside_ref ref;
+
+	snprintf(name, sizeof(name), "%095llu", (unsigned long long)seq);
+	ring_intern_string(w, name, sizeof(name) - 1, &ref);
+}
+
 void fault_put(struct ring_writer *w, uint64_t n)
 {
 	uint64_t seq;
 
 	while (n--) {
 		seq = ring_writer_next_seq(w);
+		crowd_dictionary(w, seq);
 		if (seq % 8 ? numbered_put_plain(w, seq) : numbered_put(w, seq))
 			errx(1, "put");
 		if (seq % 100 == 0)
@@ -260,13 +282,45 @@ static void look_at_stopped(struct ringside *r, const char *path, pid_t pid,
 		errx(1, "%s: a stopped writer is taken for dead", what);
 }
 
-static void look_at_dead(struct ringside *r, uint64_t *last, const char *what)
+static bool begins(const char *point, const char *with)
+{
+	return !strncmp(point, with, strlen(with));
+}
+
+/* Who comes only now finds everything that is held whole, and all that it refers to. */
+static void look_as_late(const char *path, const char *what)
+{
+	struct ringside_options o = { .size = sizeof(o), .path = path,
+				      .from_oldest = true };
+	struct ringside_record rec;
+	struct ringside_counts c;
+	struct ringside *r;
+	uint64_t last = 0;
+	int n;
+
+	if (ringside_open(&r, &o))
+		errx(1, "%s: %s", what, ringside_open_error());
+	while ((n = ringside_next(r, &rec)) == 1)
+		record_check(&rec, &last, what);
+	ringside_counts(r, &c);
+	if (n || c.corrupt_events || c.lost[RINGSIDE_LOST_LAPPED])
+		errx(1, "%s: a late reader: %d, corrupt %llu, lost %llu", what, n,
+		     (unsigned long long)c.corrupt_events,
+		     (unsigned long long)c.lost[RINGSIDE_LOST_LAPPED]);
+	ringside_close(r);
+}
+
+static void look_at_dead(struct ringside *r, const char *path, uint64_t *last,
+			 const char *what)
 {
 	struct ringside_liveness l;
 
 	fault_catch_up(r, last, what);
 	if (ringside_liveness(r, &l) || l.alive)
 		errx(1, "%s: a dead writer is taken for alive", what);
+	look_as_late(path, what);
+	if (begins(what, "resume.") && stranger_agrees(path))
+		exit(1);
 }
 
 static bool ended_as_told(int status, enum fault_action action)
@@ -278,14 +332,50 @@ static bool ended_as_told(int status, enum fault_action action)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
+/* A crash in the middle of a batch that reaches two blocks further. */
+static void leave_torn(const char *path)
+{
+	struct ring_writer *w;
+	uint64_t block;
+
+	if (fault_create(&w, path))
+		errx(1, "%s", ring_writer_error());
+	fault_put(w, RECORDS);		/* every block has a life to be mistaken for */
+	block = w->block;
+	while (w->block < block + 2)
+		if (numbered_put_plain(w, 1))
+			errx(1, "put");
+	scribble(w);
+	w->published = w->pos;		/* never published, as for who is killed */
+	ring_writer_close(w, false);
+}
+
+/* A point of creation needs a file that cannot be resumed, one of resuming a crash just
+ * before; the others come in either. */
+static void prepare(const char *path, const char *point, uint32_t dice)
+{
+	static const char *const making[] = { "create.", "rename.", "supersede.",
+					      "prev.", "punch." };
+	bool anew = dice % 8 == 0;
+
+	for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++)
+		anew |= begins(point, making[i]);
+	if (begins(point, "resume."))
+		leave_torn(path);
+	else if (anew)
+		fault_turn();
+}
+
 /* False: the life came to its end without coming to the point so often. */
 static bool one_life(struct ringside *r, const char *path, int point,
 		     enum fault_action action, uint64_t nth, uint64_t *last)
 {
-	pid_t pid = fault_life(path, fault_points[point], action, nth, RECORDS);
 	int status;
+	pid_t pid;
 	char what[96];
 
+	prepare(path, fault_points[point], (uint32_t)nth);
+	pid = fault_life(path, fault_points[point], action, nth, RECORDS);
 	snprintf(what, sizeof(what), "%s: %s", fault_points[point],
 		 fault_actions[action]);
 	if (waitpid(pid, &status, WUNTRACED) != pid)
@@ -300,7 +390,7 @@ static bool one_life(struct ringside *r, const char *path, int point,
 		return false;
 	if (!ended_as_told(status, action))
 		errx(1, "%s: ended with status %x", what, (unsigned int)status);
-	look_at_dead(r, last, what);
+	look_at_dead(r, path, last, what);
 	return true;
 }
 
@@ -336,9 +426,12 @@ static int census(const char *path)
 {
 	int status, missing = 0;
 
-	for (int i = 0; i < 3; i++) {	/* the third has two before it */
-		pid_t pid = fault_life(path, NULL, 0, 0, i < 2 ? 0 : RECORDS);
+	for (int i = 0; i < 4; i++) {	/* two before it, one resumed, one whole */
+		pid_t pid;
 
+		if (i == 2)
+			prepare(path, "resume.", 1);
+		pid = fault_life(path, NULL, 0, 0, i < 3 ? 0 : RECORDS);
 		if (waitpid(pid, &status, 0) != pid || status)
 			errx(1, "census: status %x", status);
 		if (i < 2)
@@ -357,6 +450,7 @@ static int under_readers(const char *path, uint32_t rounds)
 	struct ringside_options o = { .size = sizeof(o), .path = path };
 	struct ring_writer *w;
 	struct ringside *r;
+	struct stranger stranger;
 	pid_t pids[READERS];
 	uint64_t start, last = 0;
 	int lives = 0, failed;
@@ -364,6 +458,7 @@ static int under_readers(const char *path, uint32_t rounds)
 	if (ringside_open(&r, &o))
 		errx(1, "%s", ringside_open_error());
 	start = ringside_position(r);
+	stranger_start(&stranger, path);
 	readers_start(kinds, READERS, path, pids);
 	for (uint32_t i = 1; i <= rounds; i++)
 		lives += every_point(path, r, pids, &last, i);
@@ -376,6 +471,8 @@ static int under_readers(const char *path, uint32_t rounds)
 			 __ATOMIC_SEQ_CST);
 	kill(pids[STOPPED], SIGCONT);
 	failed = readers_end(kinds, READERS, pids);
+	failed += stranger_end(&stranger, ring_writer_next_seq(w) - 1);
+	failed += stranger_agrees(path);
 	printf("%d points, %d lives, %llu records: nothing torn, every account exact\n",
 	       POINTS, lives, (unsigned long long)ring_writer_next_seq(w) - 1);
 	ring_writer_close(w, true);

@@ -24,6 +24,8 @@ extern const char *const fault_actions[];
 int	 fault_npoints(void);
 
 int	 fault_create(struct ring_writer **w, const char *path);
+/* From now on rings have other blocks: what a crash left is replaced, not resumed. */
+void	 fault_turn(void);
 void	 fault_put(struct ring_writer *w, uint64_t n);
 /* A process that creates a writer and works until it comes to point for the nth time.
  * records 0: it only creates and closes. */

@@ -100,6 +100,8 @@ int fault_started_together(const char *path)
 	write_and_leave(path);
 	r = open_reader(path, &start);
 	for (int i = 0; i < ROUNDS; i++) {
+		if (i % 2)
+			fault_turn();	/* replaced, else resumed */
 		n = one_race(path);
 		if (n != 1)
 			errx(1, "together: %d writers at once", n);
@@ -151,12 +153,22 @@ int fault_boot_id(const char *path)
 
 /* --- no room ------------------------------------------------------------------------ */
 
+/* Numbers go on by what was published, and by nothing else: fifty records and the one of
+ * the incarnation, and one more when the killed writer had its file in place. */
+static void expect_numbers(uint64_t before, uint64_t after, const char *what)
+{
+	if (after - before != 51 && after - before != 52)
+		errx(1, "no room: %s: numbers go from %llu to %llu", what,
+		     (unsigned long long)before, (unsigned long long)after);
+}
+
 /* Room for one ring and a half: each creation must take PATH.prev and the predecessor's
- * memory, and is killed on the way, at each point. */
+ * memory, and is killed on the way, at each point: also right after the predecessor's
+ * memory went, when nobody can count its records any more. */
 static void tight(const char *dir)
 {
 	char path[96];
-	uint64_t start, last = 0;
+	uint64_t start, before, last = 0;
 	struct ringside *r;
 	int status, killed = 0;
 	pid_t pid;
@@ -168,6 +180,8 @@ static void tight(const char *dir)
 	write_and_leave(path);
 	r = open_reader(path, &start);
 	for (int p = 0; p < fault_npoints(); p++) {
+		before = ringside_position(r);
+		fault_turn();
 		pid = fault_life(path, fault_points[p], FAULT_KILL, 1, 0);
 		if (waitpid(pid, &status, 0) != pid)
 			err(1, "waitpid");
@@ -175,9 +189,12 @@ static void tight(const char *dir)
 			killed++;
 		else if (!WIFEXITED(status) || WEXITSTATUS(status) != FAULT_NOT_REACHED)
 			errx(1, "no room: %s: status %x", fault_points[p], status);
+		if (p % 2)
+			fault_turn();
 		write_and_leave(path);
 		fault_catch_up(r, &last, fault_points[p]);
 		fault_account(r, start, fault_points[p]);
+		expect_numbers(before, ringside_position(r), fault_points[p]);
 	}
 	ringside_close(r);
 	printf("no room: killed at %d points of creation, the next writer goes on\n",

@@ -54,6 +54,7 @@ Suite	*records_suite(void);
 Suite	*loss_suite(void);
 Suite	*dict_suite(void);
 Suite	*restart_suite(void);
+Suite	*resume_suite(void);
 Suite	*files_suite(void);
 Suite	*reading_suite(void);
 Suite	*status_suite(void);

@@ -40,6 +40,15 @@ int	 readers_end(const struct reader_kind *kinds, int n, const pid_t *pids);
 void	 readers_alive(const struct reader_kind *kinds, int n, const pid_t *pids,
 		       const char *what);
 uint64_t readers_verified(int n);
+
+/* tests/ring_stranger.py, which shares no line with the library, follows the same ring.
+ * Without python3 there is none, and it says so. */
+struct stranger { pid_t pid; int to, from; };
+void	 stranger_start(struct stranger *s, const char *path);
+/* Everything up to number final was received or lost, by its own count too?  0 or 1. */
+int	 stranger_end(struct stranger *s, uint64_t final);
+/* A ring that nobody writes at the moment: both hold the same numbers?  0 or 1. */
+int	 stranger_agrees(const char *path);
 /* Ends the process unless rec is right and comes after *last_seq. */
 void	 record_check(const struct ringside_record *rec, uint64_t *last_seq,
 		      const char *name);

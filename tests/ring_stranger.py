@@ -1,215 +1,133 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ring_stranger.py RING: a reader of a ring at rest, written from ringside-ring(5) alone.
+"""A reader that was written from ringside-ring(5) alone and shares no line with the library.
 
-It shares no line with the library.  Prints what tests/ring_dump prints, so that the page and the
-code cannot part.
-"""
+ring_stranger.py RING: reads all that RING holds, resolves every reference, prints first, received, lost.
+ring_stranger.py --follow RING: reads on, through every writer, until standard input names the last number."""
+import os
+import select
 import struct
 import sys
+import time
 
-KINDS = {1: "sample", 2: "process", 0xfffb: "lost", 0xfffc: "clock", 0xfffd: "incarnation"}
+class Corrupt(Exception): pass
 
-
-def fail(what):
-    sys.exit("ring_stranger: " + what)
-
-
-class Bytes:
-    """A payload, read from the front; everything self-contained is aligned to 4."""
-
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, n):
-        if n > len(self.data) - self.at:
-            fail("payload too short")
-        self.at += n
-        return self.data[self.at - n:self.at]
-
-    def get(self, form):
-        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))
-
-    def align(self):
-        self.take(-self.at % 4)
-
-    def text(self, n):
-        return self.take(n).decode() if n else None
-
+def need(what, holds):
+    if not holds:
+        raise Corrupt(what)
 
 class Ring:
     def __init__(self, path):
-        self.f = f = open(path, "rb").read()
-        magic, endian, major, _, header, shift, n, most = struct.unpack_from("<8sIHHIIII", f, 0)
+        self.path, self.fd = path, os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        f, st = os.pread(self.fd, 4096, 0), os.fstat(self.fd)
+        magic, endian, major, _, header, self.shift, self.n, self.most = struct.unpack_from("<8sIHHIIII", f)
         self.data_off, self.data_bytes, self.dict_off, dict_bytes, size = struct.unpack_from("<5Q", f, 0x20)
-        if magic != b"RINGSIDE" or endian != 0x01020304 or major != 1 or size != len(f):
-            fail("not a ring")
-        if header < 36864 or self.data_bytes != n << shift or most != (1 << shift) // 4:
-            fail("geometry")
-        self.shift, self.n, self.most, self.half = shift, n, most, dict_bytes // 2
-        self.tail, = struct.unpack_from("<Q", f, 0x100)
-        self.intent, = struct.unpack_from("<Q", f, 0x180)
-
-    def record(self, pos):
-        at = self.data_off + (pos & (self.data_bytes - 1))
-        length, kind, flags, seq, _ = struct.unpack_from("<IHHII", self.f, at)
-        return length, kind, flags, seq, self.f[at + 16:at + 16 + length]
-
-    def records(self):
-        block = max(0, self.intent - (self.n - 1))
-        pos = block << self.shift
-        number = None
-        while pos < self.tail:
-            start = pos & ((1 << self.shift) - 1) == 0
-            length, kind, flags, seq, payload = self.record(pos)
-            if kind == 0 or start != (kind == 0xfffe):
-                fail("record at %d" % pos)
-            if kind == 0xfffe:
-                block_no, first = struct.unpack_from("<QQ", payload)
-                if length != 48 or block_no != pos >> self.shift or number not in (None, first):
-                    fail("block at %d" % pos)
-                number = first
-            elif kind != 0xffff:
-                if seq != number & 0xffffffff or not 32 <= length <= self.most:
-                    fail("number at %d" % pos)
-                yield number, kind, flags, payload
-                number += 1
-            pos += (16 + length + 15) // 16 * 16
-
+        need("not a ring", (magic, endian, major, size) == (b"RINGSIDE", 0x01020304, 1, st.st_size))
+        need("geometry", header >= 36864 and self.data_bytes == self.n << self.shift)
+        need("geometry", self.most == (1 << self.shift) // 4 and not st.st_mode & 0o22)
+        self.half, self.st, self.dict, self.past = dict_bytes // 2, st, b"", 0
+    def word(self, at): return struct.unpack("<Q", os.pread(self.fd, 8, at))[0]
+    def oldest(self, margin):
+        intent = self.word(0x180)
+        return 0 if intent < self.n else intent - (self.n - 1) + margin
+    def replaced(self):  # a look at state and path, and only then at tail
+        try:
+            at_path = os.stat(self.path, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return (at_path.st_dev, at_path.st_ino) != (self.st.st_dev, self.st.st_ino)
+    def chunk(self, pos):  # what is published of pos's block, with the dictionary; None: lapped
+        tail, block = self.word(0x100), pos >> self.shift
+        end = min(tail, (block + 1) << self.shift)
+        if pos >= tail:
+            return b""
+        data = os.pread(self.fd, end - pos, self.data_off + (pos & self.data_bytes - 1))
+        self.dict = os.pread(self.fd, 2 * self.half, self.dict_off)
+        return data if self.word(0x180) - block < self.n else None  # after the copies
     def entry(self, word, ref, kind):
-        half, generation = word & 0xff, word >> 8
-        at = self.dict_off + half * self.half + ref * 16
-        if half > 1 or ref * 16 + 16 > self.half:
-            fail("reference")
-        length, got, life = struct.unpack_from("<IB3xI", self.f, at)
-        if got != kind or life != generation or ref * 16 + 16 + length > self.half:
-            fail("entry of kind %d, wanted %d" % (got, kind))
-        return self.f[at + 16:at + 16 + length]
-
-    def string(self, word, ref):
-        return self.entry(word, ref, 1).decode() if ref else None
-
+        half, life, at = word & 0xff, word >> 8, (word & 0xff) * self.half + ref * 16
+        need("reference", half < 2 and ref * 16 + 16 <= self.half)
+        length, got, generation = struct.unpack_from("<IB3xI", self.dict, at)
+        need("entry", (got, generation) == (kind, life) and ref * 16 + 16 + length <= self.half)
+        return self.dict[at + 16:at + 16 + length]
+    def string(self, word, ref): return self.entry(word, ref, 1).decode() if ref else None
     def mapping(self, word, ref):
         path, build, start, end, offset, kind = struct.unpack("<IIQQQB7x", self.entry(word, ref, 2))
         return self.string(word, path), self.string(word, build), kind, start, end, offset
-
     def frame(self, word, ref):
         f = struct.unpack("<IIIIQQIBBH", self.entry(word, ref, 3))
         names = [self.string(word, x) for x in f[:3]]
         return (f[7], f[8] & 1, f[4], f[5], *names, f[6]), self.mapping(word, f[3]) if f[3] else None
-
-    def stack(self, word, ref):
-        data = self.entry(word, ref, 4)
-        return [self.frame(word, x) for x in struct.unpack("<%dI" % (len(data) // 4), data)]
-
+    def units(self, word, ref, kind):
+        data = self.entry(word, ref, kind)
+        return struct.unpack("<%dI" % (len(data) // 4), data)
+    def stack(self, word, ref): return [self.frame(word, x) for x in self.units(word, ref, 4)]
     def attribute(self, word, ref):
         key, kind, value = struct.unpack("<IB3xQ", self.entry(word, ref, 5))
-        if kind in (1, 5, 6):
-            return self.string(word, key), kind, self.entry(word, value, 1)
-        return self.string(word, key), kind, struct.pack("<Q", value)
-
+        value = self.entry(word, value, 1) if kind in (1, 5, 6) else struct.pack("<Q", value)
+        return self.string(word, key), kind, value
     def resource(self, word, ref):
-        data = self.entry(word, ref, 6)
-        refs = struct.unpack("<%dI" % (len(data) // 4), data)
-        return self.string(word, refs[0]), [self.attribute(word, x) for x in refs[1:]]
+        schema, *attributes = self.units(word, ref, 6)
+        return self.string(word, schema), [self.attribute(word, x) for x in attributes]
 
-
-def inline_attribute(ring, word, p):
-    key, key_len, kind, _, value_len = p.get("IHBBI")
-    name = p.text(key_len) if key_len else ring.string(word, key)
-    value = p.take(value_len)
-    p.align()
-    return name, kind, value
-
-
-def inline_resource(ring, word, p):
-    n, schema_len = p.get("II")
-    schema = p.text(schema_len)
-    p.align()
-    return schema, [inline_attribute(ring, word, p) for _ in range(n)]
-
-
-def inline_stack(p):
-    n, nmappings = p.get("HH")
-    mappings, frames = [], []
-    for _ in range(nmappings):
-        start, end, offset, path_len, build_len, kind = p.get("QQQHBB")
-        mappings.append((p.text(path_len), p.text(build_len), kind, start, end, offset))
-        p.align()
-    for _ in range(n):
-        address, offset, line, m, a, b, c, kind, flags, _ = p.get("QQIHHHHBBH")
-        names = [p.text(x) for x in (a, b, c)]
-        p.align()
-        frames.append(((kind, flags & 1, address, offset, *names, line),
-                       mappings[m] if m != 0xffff else None))
-    return frames
-
-
-def show_attributes(attributes):
-    out = ""
-    for key, kind, value in attributes:
-        if kind in (2, 3):
-            text = "%d" % struct.unpack("<q", value)
-        elif kind == 4:
-            text = "%.2f" % struct.unpack("<d", value)
-        else:
-            text = value.hex()
-        out += " %s:%d:%s" % (key, kind, text)
-    return out
-
-
-def show_stack(frames):
-    out = ""
-    for f, m in frames:
-        names = [x or "-" for x in f[4:7]]
-        out += " %d/%d/%x/%d/%s/%s/%s/%d" % (*f[:4], *names, f[7])
-        if m:
-            out += "/%s/%s/%d/%x/%x/%x" % (m[0] or "-", m[1] or "-", *m[2:])
-    return out
-
-
-def show_sample(ring, word, flags, p):
-    start, weight, pid, tid, cpu, resource, kernel, user, comm = p.get("QQIIIIII16s")
-    event, unit, ends, _, trace_flags, _, nattributes = p.get("BBBBBBH")
-    out = " pid %d tid %d cpu %d start %d weight %d comm %s event %d unit %d ends %d %d" % (
-        pid, tid, cpu, start, weight, comm.split(b"\0")[0].decode(), event, unit, ends & 15, ends >> 4)
-    if flags & 2:
-        trace, span = p.take(16), p.take(8)
-        out += " link %02x%02x %02x%02x %d" % (trace[0], trace[15], span[0], span[7], trace_flags)
-    schema, attributes = None, []
-    if flags & 4:
-        schema, attributes = inline_resource(ring, word, p)
-    elif resource:
-        schema, attributes = ring.resource(word, resource)
-    out += " resource %s%s" % (schema or "-", show_attributes(attributes))
-    for name, flag, ref in ("kernel", 8, kernel), ("user", 16, user):
-        out += " " + name
-        out += show_stack(inline_stack(p) if flags & flag else ring.stack(word, ref) if ref else [])
-    own = [inline_attribute(ring, word, p) for _ in range(nattributes)]
-    return out + " attributes" + show_attributes(own)
-
-
-def show(ring, number, kind, flags, payload):
-    p = Bytes(payload)
-    boot, real, error, epoch, u = p.get("QqQII")
-    out = "%d %s %d %d %d %d" % (number, KINDS[kind], real, boot, epoch, error)
-    if kind == 1:
-        return out + show_sample(ring, u, flags, p)
-    if kind == 2:
-        _, pid, parent, code, signal, _, action, _, length, comm = p.get("QIIIIIBBH16s")
-        return out + " %d %d %d %d %d %s %s" % (pid, parent, code, signal, action,
-                                                comm.split(b"\0")[0].decode(), p.text(length) or "-")
-    if kind == 0xfffc:
-        return out + " %d %d %d" % (*p.get("qq"), u)
-    if kind == 0xfffb:
-        return out + " %d %d" % (*p.get("Q"), u)
-    return out + " %d %d" % (u, *p.get("I"))
-
+class Reader:
+    def __init__(self, path, pos_of):
+        self.ring, self.next, self.received, self.lost, self.fresh = Ring(path), None, 0, 0, False
+        self.pos = pos_of(self.ring) << self.ring.shift
+    def skip(self, block): self.pos = block << self.ring.shift
+    def records(self):  # to the end of what is published, then on to the file that took its place
+        while True:
+            ring, gone = self.ring, self.ring.replaced()
+            data = ring.chunk(self.pos)
+            if data is None:
+                time.sleep(0.02)  # a test's machine has other things to do
+                self.skip(max(ring.oldest(ring.n // 8), (self.pos >> ring.shift) + 1))
+            elif data:
+                yield from self.walk(data)
+            elif not gone:
+                return
+            else:
+                self.ring, self.fresh = Ring(ring.path), True
+                os.close(ring.fd)
+                self.skip(self.ring.oldest(self.ring.n // 8))
+    def resolve(self, kind, payload):
+        word, *refs = struct.unpack_from("<I28xIII" if kind == 1 else "<I24xI", payload, 28)
+        for ref, look in zip(refs, (self.ring.resource, self.ring.stack, self.ring.stack)):
+            if ref:
+                look(word, ref)
+    def walk(self, data):
+        ring, at = self.ring, 0
+        while at < len(data):
+            length, kind, flags, seq, _ = struct.unpack_from("<IHHII", data, at)
+            start, size = self.pos & (1 << ring.shift) - 1 == 0, (length + 31) // 16 * 16
+            need("record", kind and size <= len(data) - at and start == (kind == 0xfffe))
+            payload = data[at + 16:at + 16 + length]
+            if kind == 0xfffe:
+                block, first = struct.unpack_from("<QQ", payload)
+                need("block", length == 48 and block == self.pos >> ring.shift)
+                if self.next is None or self.fresh and first < self.next:
+                    self.next = first
+                need("number of a block", first >= self.next)
+                self.lost, self.next, self.fresh = self.lost + first - self.next, first, False
+            elif kind != 0xffff:
+                need("number", seq == self.next & 0xffffffff and 32 <= length <= ring.most)
+                yield self.next, kind, flags, payload
+                self.next, self.received = self.next + 1, self.received + 1
+            self.pos, at = self.pos + size, at + size
 
 def main():
-    ring = Ring(sys.argv[1])
-    for record in ring.records():
-        print(show(ring, *record))
+    follow = sys.argv[1] == "--follow"
+    reader, final = Reader(sys.argv[-1], lambda ring: ring.oldest(0)), None
+    print("ready", flush=True)
+    while True:
+        for _, kind, _, payload in reader.records():
+            if kind in (1, 2):
+                reader.resolve(kind, payload)
+        if not follow or final is not None and reader.next is not None and reader.next > final:
+            break
+        if final is None and select.select([sys.stdin], [], [], 0.02)[0]:
+            final = int(sys.stdin.readline() or sys.exit("nobody named the last number"))
+    print(reader.next - reader.received - reader.lost, reader.received, reader.lost)
 
-
-main()
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,7 @@ command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ring-stranger.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 ./tests/ring_dump "$dir/ring" >"$dir/library" || exit 1
-python3 -B "$srcdir/tests/ring_stranger.py" "$dir/ring" >"$dir/stranger" || exit 1
+python3 -B "$srcdir/tests/ring_stranger_show.py" "$dir/ring" >"$dir/stranger" || exit 1
 lines=$(wc -l <"$dir/library")
 [ "$lines" -gt 200 ] || { echo "only $lines records"; exit 1; }
 cmp "$dir/library" "$dir/stranger" || { diff "$dir/library" "$dir/stranger" | head -4; exit 1; }

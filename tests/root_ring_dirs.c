@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/ring_fixture.h"
+#include "tests/ring_readers.h"
 #include "tests/root_ring.h"
 
 static char dir[64] = "/dev/shm/root-rdirs-XXXXXX", victim[96], sound[96];
@@ -295,6 +296,11 @@ static void races(void)
 	      "names that change all the time: %d created, %d refused, %d read", created,
 	      refused, opened);
 	claim(victim_untouched(), "and what they lead to stays as it was");
+	unlink(path);
+	claim(!world_create(&w, path), "then one writes in peace");
+	world_put(w, 30);
+	claim(!stranger_agrees(path), "and the reader in python holds what the library does");
+	ring_writer_close(w, false);
 	unlink(other);
 	clear(folder);
 }

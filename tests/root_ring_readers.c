@@ -24,6 +24,7 @@
 #include "shm/ring_time.h"
 #include "shm/writer_state.h"
 #include "tests/ring_fixture.h"
+#include "tests/ring_readers.h"
 #include "tests/root_ring.h"
 
 #define MS		1000000ull
@@ -307,10 +308,11 @@ static void waiters(void)
 
 /* --- memory and time ---------------------------------------------------------------- */
 
-static void pinned(void)
+/* Files and their memory, of RESTARTS writers that end so. */
+static uint64_t pin(bool clean, uint64_t *one, int *files)
 {
 	int fds[RESTARTS];
-	uint64_t bytes = 0, one = 0;
+	uint64_t bytes = 0, last = 0;
 	struct ring_writer *w;
 	struct stat st;
 
@@ -319,18 +321,35 @@ static void pinned(void)
 			errx(1, "%s", ring_writer_error());
 		world_put(w, 50);
 		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-		ring_writer_close(w, i & 1);
+		ring_writer_close(w, clean);
 	}
+	*files = 0;
 	for (int i = 0; i < RESTARTS; i++) {
 		if (fstat(fds[i], &st))
 			err(1, "fstat");
-		one = (uint64_t)st.st_blocks * 512;
-		bytes += one;
+		*one = (uint64_t)st.st_blocks * 512;
+		if (st.st_ino != last) {
+			bytes += *one;
+			(*files)++;
+		}
+		last = st.st_ino;
 		close(fds[i]);
 	}
+	return bytes;
+}
+
+static void pinned(void)
+{
+	uint64_t one, bytes = pin(true, &one, &(int){ 0 });
+	int files;
+
 	claim(bytes <= 3 * one + RESTARTS * 4096,
 	      "%d files that a reader pins hold %llu KiB, one ring %llu KiB", RESTARTS,
 	      (unsigned long long)(bytes / 1024), (unsigned long long)(one / 1024));
+	bytes = pin(false, &one, &files);
+	claim(files == 1 && bytes == one, "%d crashes need one file, %llu KiB", RESTARTS,
+	      (unsigned long long)(bytes / 1024));
+	claim(!stranger_agrees(path), "the reader in python holds what the library does");
 }
 
 static uint64_t put_cpu_ns(struct ring_writer *w, uint64_t n)
@@ -372,6 +391,7 @@ static void scanning(void)
 	      "another one's account stays exact");
 	claim(scanned < 20 * quiet, "the writer takes %llu ns a record, %llu ns without",
 	      (unsigned long long)scanned, (unsigned long long)quiet);
+	claim(!stranger_agrees(path), "the reader in python holds what the library does");
 	ringside_close(r);
 	ring_writer_close(w, false);
 }

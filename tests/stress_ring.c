@@ -52,12 +52,15 @@ static int account(const pid_t *pids)
 
 /* --- writers ------------------------------------------------------------------------ */
 
+/* A dead writer's ring is resumed, but by one that wants another size. */
+static uint64_t dict_bytes = 256 << 10;
+
 static struct ring_writer *make_writer(const char *path)
 {
 	struct ring_writer_options o = { .path = path,
 					 .group = (gid_t)-1,
 					 .ring_bytes = 256 << 10,
-					 .dict_bytes = 256 << 10,
+					 .dict_bytes = dict_bytes,
 					 .block_bytes = 16384 };
 	struct ring_writer *w;
 
@@ -84,11 +87,13 @@ static int flat_out(const char *path, uint64_t ms)
 {
 	struct ring_writer *w = make_writer(path);
 	uint64_t end;
+	struct stranger stranger;
 	pid_t pids[READERS];
 	int failed;
 
 	board_clear();
 	readers_start(kinds, READERS, path, pids);
+	stranger_start(&stranger, path);
 	end = ring_clock_ns(CLOCK_MONOTONIC) + ms * MS;
 	for (unsigned int i = 0; ring_clock_ns(CLOCK_MONOTONIC) < end; i++) {
 		put(w, 500);
@@ -98,6 +103,7 @@ static int flat_out(const char *path, uint64_t ms)
 	__atomic_store_n(&board->final_seq, ring_writer_next_seq(w) - 1,
 			 __ATOMIC_SEQ_CST);
 	failed = account(pids);
+	failed += stranger_end(&stranger, ring_writer_next_seq(w) - 1);
 	printf("flat out: %llu records, %u generations of the dictionary\n",
 	       (unsigned long long)ring_writer_next_seq(w) - 1,
 	       ring_writer_generation(w));
@@ -118,6 +124,7 @@ static void doomed_writer(const char *path)
 static int killed(const char *path, int kills)
 {
 	struct ring_writer *w = make_writer(path);
+	struct stranger stranger;
 	unsigned int dice = 1;
 	pid_t pids[READERS], pid;
 	int failed, i;
@@ -126,7 +133,10 @@ static int killed(const char *path, int kills)
 	put(w, 10);
 	ring_writer_close(w, false); /* before the fork: children would hold its lock */
 	readers_start(kinds, READERS, path, pids);
+	stranger_start(&stranger, path);
 	for (i = 0; i < kills && !late(); i++) {
+		if (i % 3 == 0)
+			dict_bytes ^= 256 << 10 ^ 128 << 10;
 		pid = fork();
 		if (!pid)
 			doomed_writer(path);
@@ -144,6 +154,8 @@ static int killed(const char *path, int kills)
 	__atomic_store_n(&board->final_seq, ring_writer_next_seq(w) - 1,
 			 __ATOMIC_SEQ_CST);
 	failed = account(pids);
+	failed += stranger_end(&stranger, ring_writer_next_seq(w) - 1);
+	failed += stranger_agrees(path);
 	printf("killed %d of %d times: %llu records\n", i, kills,
 	       (unsigned long long)ring_writer_next_seq(w) - 1);
 	ring_writer_close(w, true);

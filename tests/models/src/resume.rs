@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A writer that died with a block half written, and the next one on the same file.  The second life knows
-//! only what stands in the file; it goes on behind `tail` and never moves `intent` backwards.
+//! A writer that died with blocks half written, and the next one on the same file (shm/ring_resume.c).  The
+//! second life knows only what stands in the file: it goes on behind `tail`, and what it announces is never
+//! older than what was announced.
 use crate::{check, Model};
 use loom::sync::atomic::{fence, AtomicUsize, Ordering::*};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ pub static MODEL: Model = Model {
 };
 
 const BLOCKS: usize = 2;
+const TORN: usize = 99;
 
 struct Ring {
     tail: AtomicUsize,
@@ -20,40 +22,52 @@ struct Ring {
     word1: [AtomicUsize; BLOCKS],
 }
 
-fn open(r: &Ring, block: usize, m: &str) {
+/// ring_announce()
+fn announce(r: &Ring, block: usize, m: &str) {
     r.intent.store(block, Relaxed); // pairs with the intent load in get()
     if m != "no_writer_fence" {
-        fence(Release);
+        fence(Release); // pairs with the acquire fence in get()
     }
 }
 
-fn put(r: &Ring, block: usize, m: &str) {
-    open(r, block, m);
+/// announce_block(): `announced` is what the life before left, or more.
+fn open(r: &Ring, announced: &mut usize, block: usize, m: &str) {
+    if *announced < block || m == "intent_moves_back" {
+        *announced = block;
+    }
+    announce(r, *announced, m);
+}
+
+fn put(r: &Ring, announced: &mut usize, block: usize, m: &str) {
+    open(r, announced, block, m);
     r.word0[block % BLOCKS].store(block, Relaxed);
     r.word1[block % BLOCKS].store(block, Relaxed);
-    r.tail.store(block, Release);
+    r.tail.store(block, Release); // pairs with the tail load in get()
 }
 
-/// First life: blocks 1 and 2, then dies inside block 3, which overwrites block 1.
+/// Publishes blocks 1 and 2, then dies inside a batch that reaches into block 4: block 3 stands over block 1,
+/// half of block 4 over block 2.
 fn first_life(r: &Ring, m: &str) {
-    put(r, 1, m);
-    put(r, 2, m);
-    open(r, 3, m);
-    r.word0[3 % BLOCKS].store(99, Relaxed);
+    let mut announced = 0;
+    put(r, &mut announced, 1, m);
+    put(r, &mut announced, 2, m);
+    for block in 3..=4 {
+        open(r, &mut announced, block, m);
+        r.word0[block % BLOCKS].store(TORN, Relaxed);
+    }
 }
 
-/// Second life, from memory alone: the record after the last published one goes where block 3 began.
+/// ring_resume(): recall(), go_on(), and the first block that it publishes.
 fn second_life(r: &Ring, m: &str) {
-    let tail = r.tail.load(Acquire);
+    let tail = r.tail.load(Acquire); // ring_published()
+    fence(Acquire);
+    let mut announced = r.intent.load(Relaxed); // ring_announced()
     if m == "publishes_what_was_torn" {
-        r.tail.store(r.intent.load(Relaxed), Release);
+        r.tail.store(announced, Release);
         return;
     }
-    if m == "intent_moves_back" {
-        r.intent.store(tail, Relaxed); // a reader would take the scribbled block 1 for live again
-        fence(Release);
-    }
-    put(r, tail + 1, m);
+    announce(r, announced, m);
+    put(r, &mut announced, tail + 1, m);
 }
 
 fn get(r: &Ring, block: usize, m: &str) {
@@ -80,7 +94,7 @@ fn run(m: &'static str) {
             first_life(&writer, m);
             second_life(&writer, m);
         });
-        get(&ring, 1, m);
+        get(&ring, 2, m);
         get(&ring, 3, m);
         thread.join().unwrap();
     });
