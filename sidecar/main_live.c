@@ -296,6 +296,7 @@ static void account(struct live *l)
 		return;
 	record(l, JOURNAL_LOSSES, &s, sizeof(s));
 	pipeline_stats(l->pipeline, &s.stats, s.boot_ns);
+	live_memory(l, s.stats.bpf_map_bytes);
 }
 
 /* Rules that look as if they were meant otherwise: told once each. */

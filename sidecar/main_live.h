@@ -29,7 +29,7 @@ struct process_table;
 struct ring_writer;
 
 /* Journal entries that this level writes, beside those of sidecar/collect/event_file.h. */
-enum { JOURNAL_TICK = 32, JOURNAL_LOSSES = 33 };
+enum { JOURNAL_TICK = 32, JOURNAL_LOSSES = 33, JOURNAL_TRIM = 34 /* no bytes */ };
 struct journal_tick { uint64_t boot_ns; };
 struct journal_anchor { struct clock_anchor anchor; uint32_t stepped, pad0; };
 struct journal_losses { uint64_t boot_ns; struct collect_stats stats; };
@@ -64,6 +64,7 @@ struct live {
 	uint64_t		 ring_dev, ring_ino;	/* to notice that it is not at its path any more */
 	uint64_t		 first_seq;	/* of this life: a predecessor's numbers go on */
 	uint64_t		 seconds;	/* ticks of the one-second timer */
+	uint32_t		 trims;		/* in a row, for memory */
 	bool			 paused, stopping;
 	bool			 reading_armed;
 	void			*buffer;	/* one door or worker message */
@@ -99,6 +100,11 @@ int	live_open_ring(struct live *l, const struct config *c);
 /* --scope as collect/ wants it, and as people read it.  0 or an exit status after it was logged. */
 int	live_scope(struct live *l, const struct config *c, struct collect_options *o);
 int	live_open_pipeline(struct live *l, const struct config *c);
+
+/* Heap and BPF maps, the worker's heap included (main_memory.c). */
+size_t	live_heap_bytes(const struct live *l);
+/* Once a second: keeps them below --memory-limit. */
+void	live_memory(struct live *l, size_t bpf_map_bytes);
 
 /* Writes the status page (main_status.c). */
 void	live_status(struct live *l);

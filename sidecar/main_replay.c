@@ -47,6 +47,9 @@ static void on_entry(void *arg, uint32_t type, const void *data, size_t n)
 		if (fixed(r, &s, sizeof(s), data, n))
 			pipeline_stats(p, &s.stats, s.boot_ns);
 		break;
+	case JOURNAL_TRIM:
+		pipeline_trim(p);
+		break;
 	case JOURNAL_SYSTEM:
 		pipeline_system(p, data, n);
 		break;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `ringside status` and `ringside doctor` show, once a second, into the ring file.
  */
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +24,9 @@ static uint64_t timeval_ns(struct timeval t)
 
 static void cost(struct live *l, const struct collect_stats *s)
 {
-	struct mallinfo2 m = mallinfo2();
 	struct rusage self;
 
-	number(l, RINGSIDE_N_HEAP_BYTES, m.uordblks + m.hblkhd +
-	       (l->symbols ? symbols_worker_bytes(l->symbols) : 0));
+	number(l, RINGSIDE_N_HEAP_BYTES, live_heap_bytes(l));
 	number(l, RINGSIDE_N_BPF_MAP_BYTES, s->bpf_map_bytes);
 	number(l, RINGSIDE_N_MEMORY_LIMIT, l->config->memory_limit);
 	number(l, RINGSIDE_N_CPU_BPF_NS, s->bpf_nano);

@@ -325,6 +325,12 @@ void pipeline_tick(struct pipeline *p, uint64_t boot_ns)
 	publisher_trim(p->publisher);
 }
 
+void pipeline_trim(struct pipeline *p)
+{
+	process_trim(p->o.processes);
+	publisher_shrink(p->publisher);
+}
+
 void pipeline_finish(struct pipeline *p, uint64_t boot_ns)
 {
 	pipeline_tick(p, boot_ns);

@@ -51,6 +51,8 @@ void	pipeline_reading(struct pipeline *p, const void *msg, size_t n, int fd);	/*
 void	pipeline_system(struct pipeline *p, const void *msg, size_t n);
 void	pipeline_names(struct pipeline *p, const void *msg, size_t n);
 void	pipeline_stats(struct pipeline *p, const struct collect_stats *s, uint64_t boot_ns);
+/* Memory is short: what may be learnt again goes, the least recently used first. */
+void	pipeline_trim(struct pipeline *p);
 /* Publishes all that is held. */
 void	pipeline_finish(struct pipeline *p, uint64_t boot_ns);
 /* Bytes of events not yet in their turn: pull and tick sooner when it grows beyond PIPELINE_HELD_MAX. */

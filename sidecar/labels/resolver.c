@@ -112,6 +112,12 @@ static struct label_result *recall(struct resolver *r, const struct label_proces
 	return e->result;
 }
 
+void resolver_trim(struct resolver *r)
+{
+	for (uint32_t keep = r->n_entries / 2; r->n_entries > keep;)
+		remove_entry(r, r->oldest);
+}
+
 void resolver_forget(struct resolver *r, const struct label_process *p)
 {
 	struct entry *e = lookup(r, p);

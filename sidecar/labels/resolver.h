@@ -53,6 +53,8 @@ uint64_t resolver_ttl_ns(const struct resolver *r);
 int	resolver_resolve(struct resolver *r, const struct label_process *p, uint64_t now_ns, struct label_result **out);
 /* Something changed for that process: the next resolve makes it anew. */
 void	resolver_forget(struct resolver *r, const struct label_process *p);
+/* Memory is short: the less recently used half of what is remembered goes. */
+void	resolver_trim(struct resolver *r);
 /* Labels before rules, what each rule did, attributes after.  0, or -ENOMEM. */
 int	resolver_explain(struct resolver *r, const struct label_process *p, FILE *out, bool json);
 

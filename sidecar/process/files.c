@@ -184,6 +184,12 @@ void file_put(struct process_table *t, struct file *f)
 		idle_add(t, file_own(f));
 }
 
+void files_trim(struct process_table *t)
+{
+	for (uint32_t keep = t->n_idle / 2; t->n_idle > keep;)
+		file_free(t, t->idle_oldest);
+}
+
 void files_destroy(struct process_table *t)
 {
 	while (t->idle_oldest)

@@ -212,6 +212,13 @@ void	process_set_image_free_fn(struct process_table *t, void (*fn)(void *arg, st
 /* Once a drain: grace, re-reads (cgroup at 1, 5, 30 s), memory bound. */
 void	process_tick(struct process_table *t, uint64_t boot_ns);
 
+/*
+ * Memory is short: half of the dead go, the longest dead first, and half of the files that nobody maps and
+ * of the labels that are remembered; where nobody is dead, a quarter of the living, who are read again when
+ * a tick meets them.
+ */
+void	process_trim(struct process_table *t);
+
 struct process_counts {
 	uint64_t processes, images, files, gone, unreadable, timeouts, malformed, refused;
 	uint64_t plans_refused;			/* thread contexts that the kernel has no room for */

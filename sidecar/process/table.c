@@ -289,6 +289,20 @@ void process_tick(struct process_table *t, uint64_t boot_ns)
 	}
 }
 
+void process_trim(struct process_table *t)
+{
+	uint32_t keep = t->dead.n / 2;
+
+	if (!t->dead.n)
+		for (uint32_t left = t->living.n / 4; left && t->living.oldest; left--)
+			process_free(t, t->living.oldest);
+	while (t->dead.n > keep)
+		process_free(t, t->dead.oldest);
+	files_trim(t);
+	if (t->resolver)
+		resolver_trim(t->resolver);
+}
+
 void process_counts(const struct process_table *t, struct process_counts *out)
 {
 	*out = t->counts;

@@ -249,6 +249,7 @@ void	file_put(struct process_table *t, struct file *f);
 /* A file known by build id only has turned out to be this one. */
 void	file_identify(struct process_table *t, struct file *f, const struct file_key *k);
 void	file_rename(struct process_table *t, struct file *f, const char *path, size_t n);
+void	files_trim(struct process_table *t);	/* half of those that nobody maps */
 void	files_destroy(struct process_table *t);
 struct file *file_by_id(struct process_table *t, uint32_t id);
 

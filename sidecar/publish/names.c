@@ -224,12 +224,8 @@ void names_forget_range(struct names *t, uint32_t file_id, uint64_t first, uint6
 	}
 }
 
-void names_evict(struct names *t)
+static void evict_to(struct names *t, size_t target)
 {
-	size_t target = t->limit - t->limit / 8;
-
-	if (t->bytes <= t->limit)
-		return;
 	/* Two rounds at most: the first takes the unused and clears the marks, the second
 	 * takes the rest. */
 	for (int round = 0; round < 2 && t->bytes > target; round++) {
@@ -249,6 +245,17 @@ void names_evict(struct names *t)
 	/* Probing relies on unbroken runs.  Without memory for it, find() may miss and
 	 * ask again. */
 	rebuild(t, t->n_slots);
+}
+
+void names_evict(struct names *t)
+{
+	if (t->bytes > t->limit)
+		evict_to(t, t->limit - t->limit / 8);
+}
+
+void names_trim(struct names *t)
+{
+	evict_to(t, t->bytes / 2);
 }
 
 size_t names_bytes(const struct names *t)

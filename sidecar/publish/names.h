@@ -50,6 +50,7 @@ struct names;
 int	names_create(struct names **out, size_t limit_bytes);
 void	names_destroy(struct names *t);
 /* Finds or makes the entry; NULL only when memory is out.  Valid until the next names_evict(). */
+void	names_trim(struct names *t);	/* memory is short: half of them go */
 struct named *names_get(struct names *t, uint32_t file_id, uint64_t address);
 /* Stores the answer for one address: n levels, all of the same address.  0 or -ENOMEM. */
 int	names_put(struct names *t, uint32_t file_id, uint64_t address, const struct sym_name *levels, uint32_t n);

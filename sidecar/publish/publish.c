@@ -492,6 +492,11 @@ void publisher_trim(struct publisher *p)
 	names_evict(p->names);
 }
 
+void publisher_shrink(struct publisher *p)
+{
+	names_trim(p->names);
+}
+
 void publisher_counts(const struct publisher *p, struct publish_counts *out)
 {
 	*out = p->counts;

@@ -71,6 +71,8 @@ int	publisher_process(struct publisher *p, uint8_t action, const struct ev_head 
 			  const struct publish_stamp *stamp);
 /* Between batches: gives back memory beyond the cap. */
 void	publisher_trim(struct publisher *p);
+/* Memory is short: gives back half of what may be learnt again. */
+void	publisher_shrink(struct publisher *p);
 void	publisher_counts(const struct publisher *p, struct publish_counts *out);
 
 /* For process_set_file_free_fn() and process_set_image_free_fn(). */
