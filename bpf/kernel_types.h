@@ -35,6 +35,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY		= 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY	= 6,
 	BPF_MAP_TYPE_CGROUP_ARRAY	= 8,
+	BPF_MAP_TYPE_LRU_HASH		= 9,
 	BPF_MAP_TYPE_RINGBUF		= 27,
 	BPF_ANY				= 0,
 	BPF_F_USER_STACK		= 1 << 8,
@@ -64,6 +65,11 @@ struct bpf_perf_event_data {
 #else
 #error "no register layout for this architecture"
 #endif
+
+/* Whether this kernel has a helper: its number is asked for by name. */
+enum bpf_func_id {
+	BPF_FUNC_task_pt_regs		= 175,
+};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -138,7 +144,18 @@ struct thread_struct {
 };
 #endif
 
+/* As they lie on a task's kernel stack. */
+struct pt_regs {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long r8, dx, si, di;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__u64 orig_x0;
+#endif
+};
+
 struct task_struct {
+	void *stack;
 	unsigned int flags;
 	struct mm_struct *mm;
 	int exit_code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What runs in the kernel: one program per tick of a CPU's clock, and three that tell of
- * processes. Loads on 5.10 and later (ring buffer, boot clock, BTF); attached by
+ * What runs in the kernel: one program per tick of a CPU's clock, three that tell of
+ * processes, one that tells of their contexts (context_hook.h). Loads on 5.10 and later (ring buffer, boot clock, BTF); attached by
  * sidecar/collect/bpf_source.c.
  */
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 #include "bpf/identity.h"
 #include "bpf/output.h"
 #include "bpf/thread_context.h"
+#include "bpf/context_hook.h"
 
 /*
  * struct ev_sample and ev_exec end in a flexible member; what holds its bytes follows

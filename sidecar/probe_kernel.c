@@ -240,15 +240,22 @@ static void uring(struct probe *p)
 
 static void tracefs(struct probe *p)
 {
-	const struct probe_fact f = {
+	static const char hook[] = "events/syscalls/sys_exit_prctl/id";
+	char own[128], debug[128];
+	struct probe_fact f = {
 		.name = "tracefs",
-		.ok = !access("/sys/kernel/tracing/events", F_OK) ||
-		      !access("/sys/kernel/debug/tracing/events", F_OK),
-		.need = "tracefs mounted; not used by this version",
-		.effect = "nothing: tracepoints are attached by their types",
+		.need = "tracefs, readable, with syscalls/sys_exit_prctl",
+		.effect =
+			"a process context that is published or changed is found by looking, after seconds, not at once",
 	};
 
-	probe_row(p, &f, "mount -t tracefs tracefs /sys/kernel/tracing");
+	snprintf(own, sizeof(own), "/sys/kernel/tracing/%s", hook);
+	snprintf(debug, sizeof(debug), "/sys/kernel/debug/tracing/%s", hook);
+	f.ok = !access(own, R_OK) || !access(debug, R_OK);
+	if (!access("/sys/kernel/tracing/events", F_OK) && access(own, F_OK))
+		probe_row(p, &f, "a kernel with CONFIG_FTRACE_SYSCALLS");
+	else
+		probe_row(p, &f, "mount -t tracefs tracefs /sys/kernel/tracing (readable)");
 }
 
 static void filters(struct probe *p)

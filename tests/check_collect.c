@@ -54,6 +54,11 @@ static struct ev_head *valid_event(uint32_t type)
 		return h;
 	case EV_EXIT:
 		return make(type, sizeof(struct ev_exit));
+	case EV_CONTEXT:
+		h = make(type, sizeof(struct ev_context));
+		h->tgid = 7;
+		h->start_ns = 1;
+		return h;
 	case EV_MMAP:
 		h = make(type, sizeof(struct ev_mmap) + 8);
 		((struct ev_mmap *)h)->path_len = 4;
@@ -72,6 +77,7 @@ static struct ev_head *valid_event(uint32_t type)
 
 static const uint32_t types[] = {
 	EV_SAMPLE, EV_FORK, EV_EXEC, EV_EXIT, EV_MMAP, EV_KSYMBOL, EV_COMM_EXEC,
+	EV_CONTEXT,
 };
 #define N_TYPES ((int)(sizeof(types) / sizeof(types[0])))
 
@@ -136,6 +142,8 @@ static const struct {
 	{ "NUL in filename", EV_EXEC, AT(ev_exec, filename[3], 1), 0 },
 	{ "exit code", EV_EXIT, AT(ev_exit, exit_code, 4), 256 },
 	{ "exit signal", EV_EXIT, AT(ev_exit, exit_signal, 4), 128 },
+	{ "context of nobody", EV_CONTEXT, AT(ev_head, tgid, 4), 0 },
+	{ "context of no start", EV_CONTEXT, AT(ev_head, start_ns, 8), 0 },
 	{ "build id of 21 bytes", EV_MMAP, AT(ev_mmap, build_id_len, 4), 21 },
 	{ "path beyond size", EV_MMAP, AT(ev_mmap, path_len, 4), 8 },
 	{ "path not terminated", EV_MMAP, AT(ev_mmap, path[4], 1), 'x' },

@@ -72,6 +72,9 @@ void event_print(FILE *out, const struct ev_head *e, int stack)
 	case EV_EXEC:
 		print_exec(out, (const struct ev_exec *)e);
 		break;
+	case EV_CONTEXT:
+		fprintf(out, " address=%llx", ((const struct ev_context *)e)->address);
+		break;
 	case EV_EXIT:
 		fprintf(out, " code=%u signal=%u", ((const struct ev_exit *)e)->exit_code,
 			((const struct ev_exit *)e)->exit_signal);

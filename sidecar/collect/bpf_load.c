@@ -16,6 +16,7 @@
 
 #include "bpf/ringside.skel.h"
 #include "sidecar/collect/collect_source.h"
+#include "sidecar/collect/context_hook.h"
 #include "sidecar/collect/cpus.h"
 #include "sidecar/collect/perf_events.h"
 #include "sidecar/collect/rights.h"
@@ -182,6 +183,21 @@ static int attach_links(struct bpf_parts *p, struct ringside_bpf *skel)
 	return 0;
 }
 
+/* A profile without it is poorer, and no more than that. */
+static void attach_context(struct bpf_parts *p, struct ringside_bpf *skel,
+			   const struct collect_options *opt, int id)
+{
+	char why[COLLECT_WHY_MAX];
+	int fd = context_hook_open(id, bpf_program__fd(skel->progs.ringside_context), why,
+				   sizeof(why));
+
+	if (fd < 0)
+		collect_logf(opt, COLLECT_LOG_INFO,
+			     "process contexts are found by looking, not at once: %s", why);
+	else
+		p->context_fd = fd;
+}
+
 /* "memlock:" in fdinfo is what the kernel says a map takes. */
 static uint64_t fdinfo_memlock(int fd)
 {
@@ -218,7 +234,8 @@ static void account_maps(struct bpf_parts *p, struct ringside_bpf *skel)
 static void parts_init(struct bpf_parts *p, size_t ring_bytes, unsigned ncpu)
 {
 	memset(p, 0, sizeof(*p));
-	p->tick_fd = p->events_fd = p->scope_pids_fd = p->context_plans_fd = -1;
+	p->tick_fd = p->events_fd = p->scope_pids_fd = -1;
+	p->context_plans_fd = p->context_fd = -1;
 	for (int i = 0; i < BPF_LINKS; i++)
 		p->link_fds[i] = -1;
 	p->ring_bytes = ring_bytes;
@@ -229,10 +246,12 @@ static int load_parts(struct bpf_parts *p, struct ringside_bpf *skel,
 		      const struct collect_options *opt,
 		      int cgroup_fd, char *why, size_t n)
 {
-	int err = own_pidns(skel, why, n);
+	int err = own_pidns(skel, why, n), hook = context_hook_id();
 
 	if (err)
 		return err;
+	if (hook < 0)
+		bpf_program__set_autoload(skel->progs.ringside_context, false);
 	err = set_knobs(skel, opt, p->ring_bytes, p->ncpu);
 	if (!err)
 		err = ringside_bpf__load(skel);
@@ -242,6 +261,8 @@ static int load_parts(struct bpf_parts *p, struct ringside_bpf *skel,
 		err = keep_parts(p, skel);
 	if (!err)
 		err = attach_links(p, skel);
+	if (!err)
+		attach_context(p, skel, opt, hook);
 	if (err)
 		rights_explain_bpf(why, n, -err, capture.last);
 	else
@@ -294,6 +315,7 @@ void bpf_unload(struct bpf_parts *p)
 	p->stats = NULL;
 	p->bss = NULL;
 	p->paused = NULL;
+	drop(&p->context_fd);
 	drop(&p->tick_fd);
 	drop(&p->events_fd);
 	drop(&p->scope_pids_fd);

@@ -26,6 +26,7 @@ struct bpf_parts {
 	int		 tick_fd;	/* program, for perf_open_tick() */
 	int		 events_fd, scope_pids_fd, context_plans_fd;
 	int		 link_fds[BPF_LINKS];
+	int		 context_fd;	/* the event that runs the context hook; -1: there is none */
 	const struct bpf_cpu_stats *stats;	/* ncpu lines, read-only */
 	volatile uint32_t *paused;
 	void		*bss;

@@ -53,6 +53,10 @@ def verify(p):
     yield "stacks that go on to the caller", len(whole) >= 0.8 * len(demo), "%d of %d" % (len(whole), len(demo))
     shop = [s for s in demo if (s.get("resource") or {}).get("service.name") == "shop"]
     yield "service name", len(shop) >= 0.8 * len(demo), "%d of %d" % (len(shop), len(demo))
+    hooked = [s for s in samples if s.get("comm") == "ctx_publish"]
+    told = [s for s in hooked if (s.get("resource") or {}).get("service.name") == "hooked"]
+    yield "a context told of by the hook", len(told) >= 0.8 * len(hooked) and told, "%d of %d" % (
+        len(told), len(hooked))
     try:
         status = json.loads("".join(p.get("status", [])))
         yield "status", status.get("alive") is True, repr(status)[:300]
