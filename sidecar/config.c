@@ -265,10 +265,10 @@ static int check_whole(struct config *c, FILE *err)
 {
 	uint64_t pid;
 
-	if (c->mode == MODE_EXPLAIN_LABELS) {
+	if (c->mode == MODE_EXPLAIN_LABELS || c->mode == MODE_EXPLAIN_CONTEXT) {
 		if (units_number(c->explain_target, &pid) || pid < 1 || pid >= 1u << 22) {
-			fprintf(err,
-				"ringsided: option --explain-labels %s: not a process id\n",
+			fprintf(err, "ringsided: option --explain-%s %s: not a process id\n",
+				c->mode == MODE_EXPLAIN_LABELS ? "labels" : "context",
 				c->explain_target);
 			return EXIT_USAGE;
 		}
@@ -300,7 +300,7 @@ int config_load(struct config *c, int argc, char **argv, FILE *err)
 	if (!code)
 		code = apply_options(&first, argc, argv, err);
 	if (code || (first.mode != MODE_RUN && first.mode != MODE_PROBE &&
-		     first.mode != MODE_EXPLAIN_LABELS)) {
+		     first.mode != MODE_EXPLAIN_LABELS && first.mode != MODE_EXPLAIN_CONTEXT)) {
 		*c = first;
 		return code;
 	}

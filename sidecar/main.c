@@ -61,7 +61,8 @@ static int dispatch(struct config *c, struct symbols_launcher *launcher)
 	case MODE_CHECK_CONFIG:
 		return config_check_file(c->config_path, stdout);
 	case MODE_EXPLAIN_LABELS:
-		return explain_labels(c, launcher);
+	case MODE_EXPLAIN_CONTEXT:
+		return explain_process(c, launcher);
 	case MODE_PROBE:
 		return probe(c);
 	default:

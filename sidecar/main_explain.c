@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * --explain-labels PID: the labels that this configuration would give a process that runs
- * now.  The process is read through the same door and goes through the same table as if
+ * now.  --explain-context PID: what it publishes of itself.  The process is read through the same door and goes through the same table as if
  * it had been sampled once.
  */
 #include <errno.h>
@@ -205,14 +205,17 @@ static int explain_one(struct explain *x, struct config *c)
 			  why[x->image->state]);
 		return 1;
 	}
-	err = process_explain(x->table, x->image, stdout, c->json_output);
+	if (c->mode == MODE_EXPLAIN_CONTEXT)
+		err = process_explain_context(x->image, stdout, c->json_output);
+	else
+		err = process_explain(x->table, x->image, stdout, c->json_output);
 	if (err)
 		log_error("cannot explain process %u: %s", c->explain_pid,
 			  strerror(-err));
 	return err ? 1 : 0;
 }
 
-int explain_labels(struct config *c, struct symbols_launcher *launcher)
+int explain_process(struct config *c, struct symbols_launcher *launcher)
 {
 	struct label_pair external[LIVE_EXTERNAL];
 	struct explain x = { .door = NULL };

@@ -86,8 +86,8 @@ void	live_close(struct live *l);
 /* Keeps a warning for the status page and logs it. */
 void	live_warn(struct live *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* --explain-labels (main_explain.c).  An exit status. */
-int	explain_labels(struct config *c, struct symbols_launcher *launcher);
+/* --explain-labels, --explain-context (main_explain.c).  An exit status. */
+int	explain_process(struct config *c, struct symbols_launcher *launcher);
 /* Feeds a recorded event stream into a ring.  An exit status. */
 int	replay_run(struct live *l, struct config *c);
 

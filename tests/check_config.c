@@ -203,7 +203,7 @@ static const struct { const char *line, *want; } wrong[] = {
 	{ "--verify-unwind 100", "--verify-unwind 100: comes with table unwinding" },
 	{ "--explain-labels x", "not a process id" },
 	{ "--explain-labels 0", "not a process id" },
-	{ "--explain-context 1", "comes with a later version" },
+	{ "--explain-context x", "--explain-context x: not a process id" },
 	{ "--frequncy 99", "did you mean --frequency?" },
 	{ "--rong=x", "did you mean --ring?" },
 	{ "--no-such-thing", "there is no such option" },

@@ -139,7 +139,7 @@ void	process_set_plan_fn(struct process_table *t, process_plan_fn fn, void *arg)
 /* Labels of image's process step by step; see resolver.h. */
 int	process_explain(struct process_table *t, struct image *i, FILE *out, bool json);
 /* What image's process publishes, or why nothing; and its thread contexts. */
-int	process_explain_context(struct process_table *t, struct image *i, FILE *out, bool json);
+int	process_explain_context(struct image *i, FILE *out, bool json);
 /* How often a limit kept a rule from matching. */
 uint64_t process_rule_limits(const struct process_table *t);
 
