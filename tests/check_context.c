@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a process publishes of itself, decoded: every type, every order, everything that is wrong. */
 #include <errno.h>
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "sidecar/context/context.h"
+#include "tests/check_context.h"
 #include "tests/context_bytes.h"
 
 static struct bytes payload, resource, value, inner;
@@ -513,6 +513,7 @@ int main(void)
 	SRunner *sr = srunner_create(suite());
 	int failed;
 
+	srunner_add_suite(sr, read_suite());
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

@@ -289,6 +289,7 @@ int main(void)
 	int failed;
 
 	srunner_add_suite(r, bounds_suite());
+	srunner_add_suite(r, process_context_suite());
 	srunner_add_suite(r, files_suite());
 	srunner_add_suite(r, parse_suite());
 	srunner_run_all(r, CK_ENV);

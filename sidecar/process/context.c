@@ -63,8 +63,7 @@ static void look(struct process_table *t, struct image_own *io)
 		return;
 	}
 	c->asked_ns = t->now_ns;
-	c->next_ns = t->now_ns +
-		     (c->told_ns ? FOLLOW_LOOK_NS : look_again_after(io));
+	c->follow = c->told_ns != 0;
 	c->told_ns = 0;
 }
 
@@ -222,15 +221,12 @@ void take_context(struct process_table *t, struct image_own *io, const struct an
 	static const struct answer_context none = { .verdict = CONTEXT_NONE };
 	const struct answer_context *x = a->context ? a->context : &none;
 	struct image_context *c = &io->context;
-	uint64_t next;
 
 	take_verdict(t, io, a, x);
 	c->state = x->verdict == CONTEXT_UNCHANGED ? c->read.verdict : x->verdict;
 	c->looks = c->state == CONTEXT_PAYLOAD ? 0 : c->looks + 1;
-	/* Sooner than was planned, but never later: a change may just have been told. */
-	next = t->now_ns + look_again_after(io);
-	if (!c->next_ns || next < c->next_ns)
-		c->next_ns = next;
+	c->next_ns = t->now_ns + (c->follow ? FOLLOW_LOOK_NS : look_again_after(io));
+	c->follow = false;
 }
 
 void context_apply(struct process_table *t, const struct answer *a)
@@ -241,8 +237,10 @@ void context_apply(struct process_table *t, const struct answer *a)
 	if (!io || io->i.pid != h->pid || io->i.start_ns != h->start_ns)
 		return;
 	io->context.asked_ns = 0;
-	if (h->error || (io->ended_ns && h->end_ns >= io->ended_ns))
+	if (h->error || (io->ended_ns && h->end_ns >= io->ended_ns)) {
+		io->context.next_ns = t->now_ns + REFUSED_LOOK_NS;
 		return;
+	}
 	take_context(t, io, a);
 	image_refresh(t, io);
 	/* Told of another change in the meantime. */

@@ -51,6 +51,7 @@ struct image_context {
 	struct answer_context read;		/* the last reading that told anything; verdict 0: none did */
 	uint32_t	 state;			/* enum context_verdict of the last one, perhaps CONTEXT_BUSY */
 	bool		 malformed;		/* and its payload was no protobuf */
+	bool		 follow;		/* the look under way is the hook's: another one soon after */
 	uint64_t	 address, stamp_ns;	/* of image.context, or of what was refused; 0 none */
 	uint64_t	 hint;			/* told by the hook, not looked at yet */
 	uint64_t	 told_ns;		/* when the hook last told of a change */
