@@ -207,6 +207,7 @@ static void apply_held(struct live *l)
 		free(h->msg);
 	}
 	l->n_held = 0;
+	l->held_bytes = 0;
 }
 
 static void take_readings(struct live *l)
@@ -214,7 +215,7 @@ static void take_readings(struct live *l)
 	size_t n;
 	int fd;
 
-	while (l->n_held < LIVE_HELD &&
+	while (l->n_held < LIVE_HELD && l->held_bytes < LIVE_HELD_BYTES &&
 	       door_take(l->door, l->buffer, l->buffer_bytes, &n, &fd) == 1) {
 		void *copy = malloc(n ? n : 1);
 
@@ -225,6 +226,7 @@ static void take_readings(struct live *l)
 		}
 		memcpy(copy, l->buffer, n);
 		l->held[l->n_held++] = (struct held_reading){ copy, n, fd };
+		l->held_bytes += n;
 	}
 }
 
@@ -420,6 +422,30 @@ static void on_pause(void *arg, uint64_t signo)
 	live_status(l);
 }
 
+/* What labels are made with changes hands: fresh then holds the old ones, to be freed with it. */
+static void take_rules(struct live *l, struct config *fresh)
+{
+	struct config *c = l->config;
+	struct relabel_rules rules = c->relabel;
+	struct config_pair *external = c->external_labels;
+	uint32_t n = c->n_external_labels;
+
+	c->relabel = fresh->relabel;
+	fresh->relabel = rules;
+	c->external_labels = fresh->external_labels;
+	c->n_external_labels = fresh->n_external_labels;
+	fresh->external_labels = external;
+	fresh->n_external_labels = n;
+	c->label_ttl_ns = fresh->label_ttl_ns;
+	c->label_cache_size = fresh->label_cache_size;
+	live_external(l, c);
+	process_set_rules(l->processes, &c->relabel, l->external, c->n_external_labels, c->label_ttl_ns,
+			  c->label_cache_size);
+	if (l->journal)
+		log_warn("a recording goes on under other labels: %s: its replay knows one set of rules, that of its "
+			 "own --config", c->record_events);
+}
+
 static void on_reload(void *arg, uint64_t signo)
 {
 	struct live *l = arg;
@@ -432,8 +458,10 @@ static void on_reload(void *arg, uint64_t signo)
 		return;
 	}
 	log_init((enum log_level)fresh.log_level, fresh.log_json);
+	take_rules(l, &fresh);
 	log_info(
-		"configuration reloaded: log level and format are in force; other changes need a restart");
+		"configuration reloaded: relabel_configs, external_labels, label_ttl, label_cache_size, log level and "
+		"format are in force; other changes need a restart");
 	config_free(&fresh);
 }
 

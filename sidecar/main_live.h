@@ -36,6 +36,7 @@ struct journal_losses { uint64_t boot_ns; struct collect_stats stats; };
 
 #define LIVE_WARNINGS 16u
 #define LIVE_EXTERNAL 256u	/* as many as the configuration takes */
+#define LIVE_HELD_BYTES (4u << 20)
 #define LIVE_HELD 64u		/* readings that wait until every exec before their end has been seen */
 
 struct held_reading { void *msg; size_t n; int fd; };
@@ -71,6 +72,7 @@ struct live {
 	size_t			 buffer_bytes;
 	struct held_reading	 held[LIVE_HELD];
 	uint32_t		 n_held;
+	size_t			 held_bytes;
 	char			*warnings[LIVE_WARNINGS];
 	uint32_t		 n_warnings;
 	bool			 worker_lost;	/* was told, too */
@@ -99,6 +101,8 @@ void	live_collect_says(void *arg, enum collect_log_level level, const char *line
 int	live_open_ring(struct live *l, const struct config *c);
 /* --scope as collect/ wants it, and as people read it.  0 or an exit status after it was logged. */
 int	live_scope(struct live *l, const struct config *c, struct collect_options *o);
+/* external_labels of c, which stays, into l. */
+void	live_external(struct live *l, const struct config *c);
 int	live_open_pipeline(struct live *l, const struct config *c);
 
 /* Heap and BPF maps, the worker's heap included (main_memory.c). */

@@ -281,6 +281,13 @@ static int open_collect(struct live *l, const struct config *c)
 	return 0;
 }
 
+void live_external(struct live *l, const struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_external_labels && i < LIVE_EXTERNAL; i++)
+		l->external[i] = (struct label_pair){ c->external_labels[i].key,
+						      c->external_labels[i].value };
+}
+
 /* --- everything after the drop ------------------------------------------------------ */
 
 int live_open_pipeline(struct live *l, const struct config *c)
@@ -304,6 +311,7 @@ int live_open_pipeline(struct live *l, const struct config *c)
 		.label_ttl_ns = c->label_ttl_ns,
 		.label_cache_size = c->label_cache_size,
 		.local_only = c->kubernetes.local_only,
+		.rules_may_come = c->config_path != NULL,
 	};
 	struct pipeline_options o = {
 		.writer = l->writer,
@@ -315,9 +323,7 @@ int live_open_pipeline(struct live *l, const struct config *c)
 	};
 	int err;
 
-	for (uint32_t i = 0; i < c->n_external_labels && i < LIVE_EXTERNAL; i++)
-		l->external[i] = (struct label_pair){ c->external_labels[i].key,
-						      c->external_labels[i].value };
+	live_external(l, c);
 	err = process_table_create(&l->processes, &po, l->door);
 	if (!err)
 		process_set_plan_fn(l->processes, give_plan, l);

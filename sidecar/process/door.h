@@ -60,6 +60,9 @@ struct door_request {
 #define DOOR_F_OWN_VDSO	0x1			/* VDSO: our own image will do when it has that size */
 #define DOOR_F_GONE	0x2			/* FILE: the process is gone, only our own root is left */
 
+/* Longest answer. */
+#define DOOR_MESSAGE_MAX (3u << 20)
+
 struct door;
 int	door_create(struct door **out);
 void	door_destroy(struct door *d);

@@ -172,6 +172,21 @@ int process_explain(struct process_table *t, struct image *i, FILE *out, bool js
 	return resolver_explain(r, &p, out, json);
 }
 
+void process_set_rules(struct process_table *t, struct relabel_rules *rules, const struct label_pair *external,
+		       uint32_t n_external, uint64_t label_ttl_ns, uint32_t label_cache_size)
+{
+	t->o.rules = rules;
+	t->o.external = external;
+	t->o.n_external = n_external;
+	t->o.label_ttl_ns = label_ttl_ns;
+	t->o.label_cache_size = label_cache_size;
+	resolver_destroy(t->resolver);		/* its results live on in the images */
+	t->resolver = NULL;
+	for (struct process *p = t->living.newest; p; p = p->older)
+		if (p->current)
+			p->current->labels_dirty = true;
+}
+
 uint64_t process_rule_limits(const struct process_table *t)
 {
 	return t->o.rules ? t->o.rules->limit_hits : 0;

@@ -114,6 +114,7 @@ struct process_options {
 	uint64_t	 label_ttl_ns; uint32_t label_cache_size;	/* 0: the resolver's defaults */
 	bool		 local_only;		/* nothing of pods but the container's id */
 	const char	*revision;		/* of ringsided */
+	bool		 rules_may_come;	/* command lines are read for them from the start */
 };
 int	process_table_create(struct process_table **out, const struct process_options *o, struct door *door);
 void	process_table_destroy(struct process_table *t);
@@ -140,6 +141,9 @@ void	process_set_plan_fn(struct process_table *t, process_plan_fn fn, void *arg)
 int	process_explain(struct process_table *t, struct image *i, FILE *out, bool json);
 /* What image's process publishes, or why nothing; and its thread contexts. */
 int	process_explain_context(struct image *i, FILE *out, bool json);
+/* Other rules and labels from now on (borrowed, as in process_options): who is sampled next gets its labels anew. */
+void	process_set_rules(struct process_table *t, struct relabel_rules *rules, const struct label_pair *external,
+			  uint32_t n_external, uint64_t label_ttl_ns, uint32_t label_cache_size);
 /* How often a limit kept a rule from matching. */
 uint64_t process_rule_limits(const struct process_table *t);
 
@@ -183,7 +187,6 @@ struct image *process_find(struct process_table *t, uint32_t pid, uint64_t start
  * The door's answers.  The pipeline drains events first (so that process_peek() has seen every exec up
  * to the reading's end), then takes, journals and applies.  Raw bytes are self-contained but for fds.
  */
-#define DOOR_MESSAGE_MAX (1u << 20)
 #define DOOR_MAX_FDS 1
 /* Applies one answer.  fds (at most one) are consumed.  On replay fds is empty. */
 int	process_apply(struct process_table *t, const void *msg, size_t n, int fd);

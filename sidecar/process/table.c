@@ -223,7 +223,8 @@ int process_table_create(struct process_table **out, const struct process_option
 		/* Rules may look at the command line, whether or not it is published by
 		 * itself. */
 		err = door_allow(t->door, o->include_env_vars, o->n_include_env_vars,
-				 o->publish_command_line || (o->rules && o->rules->n),
+				 o->publish_command_line || o->rules_may_come ||
+				 (o->rules && o->rules->n),
 				 o->publish_working_directory);
 	if (err) {
 		process_table_destroy(t);

@@ -20,9 +20,9 @@
 #include "sidecar/process/pods.h"
 
 #define READ_PATH_MAX	4096
-#define READ_ENV_MAX	(128u << 10)
+#define READ_ENV_MAX	(1u << 20)
 #define READ_CGROUP_MAX	(16u << 10)
-#define READ_CMDLINE_MAX 4096
+#define READ_CMDLINE_MAX (1u << 20)	/* rules see all of it; what is published is cut */
 #define READ_MAPS_MAX	8192			/* executable mappings */
 #define READ_LINES_MAX	262144
 #define READ_CPU_NS	300000000ll
@@ -32,13 +32,13 @@
 
 /* What one thread works in: mapped, so that pages never touched cost nothing. */
 struct door_scratch {
-	_Alignas(8) uint8_t	message[1u << 20];
+	_Alignas(8) uint8_t	message[DOOR_MESSAGE_MAX];
 	struct answer_map	maps[READ_MAPS_MAX];
 	char			strings[READ_STRINGS_MAX];
 	char			line[MAPS_LINE_MAX];
 	char			env[READ_ENV_MAX];
 	char			env_kept[READ_KEPT_MAX];
-	char			text[64u << 10];
+	char			text[READ_CMDLINE_MAX];
 	char			pod[PODS_FACTS_MAX];
 	char			path[MAPS_LINE_MAX];
 	struct context_places	places;
