@@ -12,4 +12,9 @@ cmp "$dir/library" "$dir/stranger" || { diff "$dir/library" "$dir/stranger" | he
 for kind in sample process lost clock incarnation; do
 	grep -q " $kind " "$dir/stranger" || { echo "no $kind"; exit 1; }
 done
+# The client shows every one of these numbers, and no other.
+cut -d' ' -f1 "$dir/stranger" >"$dir/numbers"
+./ringside tail --ring "$dir/ring" --kind all --no-follow -o json 2>"$dir/told" |
+	sed -n 's/.*"seq":"\([0-9]*\)".*/\1/p' >"$dir/tail"
+cmp "$dir/numbers" "$dir/tail" || { cat "$dir/told"; diff "$dir/numbers" "$dir/tail" | head -4; exit 1; }
 echo "$lines records, the same"

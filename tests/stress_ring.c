@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 	char dir[] = "/dev/shm/stress-ring-XXXXXX", path[64], name[96];
 	uint64_t wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
 	int kills = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1000, failed;
-	uint64_t seconds = argc > 3 ? strtoull(argv[3], NULL, 10) : 90;
+	uint64_t seconds = argc > 3 ? strtoull(argv[3], NULL, 10) : 50;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!mkdtemp(dir))
