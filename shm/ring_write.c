@@ -16,10 +16,12 @@
 #include "shm/writer_state.h"
 
 #define FUTEX_WAKE_SHARED	1 /* without _PRIVATE, which would never wake anybody */
-#define WAKE_INTERVAL_NS	1000000u
 #define PREFETCH_UP_TO		128	/* bytes of payload: two lines a record */
 #define PREFETCH_AHEAD		1024
 #define WAKE_AT_MOST		2 /* the woken wake two more: no crowd stalls us */
+#define WAKE_PAUSE_NS		1000000u
+#define WAKE_PAUSE_MAX_NS	100000000u
+#define WAKE_SHARE		20
 
 static uint64_t *words_at(struct ring_writer *w, uint64_t pos)
 {
@@ -187,18 +189,35 @@ void ring_put_incarnation(struct ring_writer *w, const struct ring_stamp *stamp)
 	ring_writer_publish(w);
 }
 
-/* At most every millisecond; what is owed is paid by the next publish or heartbeat. */
+/*
+ * How long after a wake that took so long the next may come.  The kernel looks for our
+ * waiters in a list that strangers can make long, by waiting on any word of any file that
+ * falls into it.  So it is the price that is bounded: a twentieth of our time.  Readers
+ * look by themselves every 100 ms.
+ */
+uint64_t ring_wake_pause(uint64_t took_ns)
+{
+	if (took_ns < WAKE_PAUSE_NS / WAKE_SHARE)
+		return WAKE_PAUSE_NS;
+	return took_ns < WAKE_PAUSE_MAX_NS / WAKE_SHARE ? took_ns * WAKE_SHARE
+							: WAKE_PAUSE_MAX_NS;
+}
+
+/* What is owed is paid by a later publish or heartbeat. */
 static void wake_readers(struct ring_writer *w)
 {
-	uint64_t now;
+	uint64_t now, took;
 
 	if (!w->wake_owed)
 		return;
 	now = ring_clock_ns(CLOCK_MONOTONIC);
-	if (now - w->last_wake_ns < WAKE_INTERVAL_NS)
+	if (now < w->next_wake_ns)
 		return;
+	/* Not by the wall: somebody else may have had the processor meanwhile. */
+	took = ring_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	syscall(SYS_futex, &w->hdr->tail, FUTEX_WAKE_SHARED, WAKE_AT_MOST, NULL, NULL, 0);
-	w->last_wake_ns = now;
+	took = ring_clock_ns(CLOCK_THREAD_CPUTIME_ID) - took;
+	w->next_wake_ns = now + ring_wake_pause(took);
 	w->wake_owed = false;
 }
 

@@ -62,7 +62,7 @@ struct ring_writer {
 	struct dict	 dict;
 	uint8_t *scratch; /* max_payload bytes: records with variable parts */
 
-	uint64_t	 last_wake_ns;
+	uint64_t	 next_wake_ns;		/* not before */
 	bool		 wake_owed;
 
 	/* status page under construction */
@@ -92,6 +92,8 @@ void	 ring_put_incarnation(struct ring_writer *w, const struct ring_stamp *stamp
  * ring_copy_in().  Invisible until commit and publish.  Reserving again discards. */
 int	 ring_reserve(struct ring_writer *w, uint32_t len, uint8_t **payload);
 void	 ring_commit(struct ring_writer *w, uint16_t type, uint16_t flags, uint32_t len);
+/* Nanoseconds until the next wake, after one that took so long. */
+uint64_t ring_wake_pause(uint64_t took_ns);
 /* reserve, copy, commit. */
 int ring_put(struct ring_writer *w, uint16_t type, uint16_t flags, const void *payload,
 	     uint32_t len, const struct ring_stamp *stamp);

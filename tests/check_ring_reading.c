@@ -348,15 +348,26 @@ START_TEST(wakes_are_rationed_and_the_last_is_not_forgotten)
 {
 	fixture_create(0, 0, 0);
 	put_range(0, 1);
-	fx.w->last_wake_ns =
-		ring_clock_ns(CLOCK_MONOTONIC) + 1000 * MS; /* as if just woken */
+	fx.w->next_wake_ns = UINT64_MAX;	/* as if just woken */
 	put_range(1, 2);
-	ck_assert(fx.w->wake_owed || fx.w->last_wake_ns < ring_clock_ns(CLOCK_MONOTONIC));
-	fx.w->last_wake_ns = ring_clock_ns(CLOCK_MONOTONIC);
-	fx.w->wake_owed = true;
-	usleep(2000);
+	ck_assert(fx.w->wake_owed);
+	fx.w->next_wake_ns = ring_clock_ns(CLOCK_MONOTONIC);
 	ring_writer_heartbeat(fx.w, fx.w->hdr->heartbeat);
 	ck_assert(!fx.w->wake_owed);
+}
+END_TEST
+
+/* A crowd that makes one wake dear makes wakes rare: they cost a twentieth at most. */
+START_TEST(dear_wakes_are_rarer)
+{
+	static const struct { uint64_t took, pause; } rows[] = {
+		{ 0, 1 * MS }, { 40000, 1 * MS }, { 50000, 1 * MS }, { 60000, 1200000 },
+		{ 1 * MS, 20 * MS }, { 4999999, 99999980 }, { 5 * MS, 100 * MS },
+		{ 1000 * MS, 100 * MS }, { UINT64_MAX, 100 * MS },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		ck_assert_uint_eq(ring_wake_pause(rows[i].took), rows[i].pause);
 }
 END_TEST
 
@@ -400,6 +411,7 @@ Suite *reading_suite(void)
 	tcase_add_loop_test(tc, publish_wakes_a_waiter, 0, 2);
 	tcase_add_test(tc, a_publish_wakes_two_and_a_woken_reader_two_more);
 	tcase_add_test(tc, wakes_are_rationed_and_the_last_is_not_forgotten);
+	tcase_add_test(tc, dear_wakes_are_rarer);
 	tcase_add_loop_test(tc, wait_is_interrupted_by_a_signal, 0, 2);
 	suite_add_tcase(s, tc);
 	return s;
