@@ -148,7 +148,17 @@ static void json_history(struct json *j, const struct status_view *v)
 
 static void json_costs(struct json *j, const struct status_view *v)
 {
+	uint64_t n;
+
 	json_number(j, "processes", v, RINGSIDE_N_PROCESSES);
+	if (status_view_number(v, RINGSIDE_N_PROCESS_CONTEXTS, &n)) {
+		json_key(j, "process_contexts");
+		json_open(j, '{');
+		json_put_u64(j, "published", n);
+		json_number(j, "refused", v, RINGSIDE_N_PROCESS_CONTEXTS_REFUSED);
+		json_number(j, "busy", v, RINGSIDE_N_PROCESS_CONTEXTS_BUSY);
+		json_close(j, '}');
+	}
 	json_key(j, "memory");
 	json_open(j, '{');
 	json_number(j, "heap_bytes", v, RINGSIDE_N_HEAP_BYTES);
@@ -308,7 +318,10 @@ static void text_history(struct text *t, const struct status_view *v, bool utc)
 	status_view_number(v, RINGSIDE_N_SAMPLES, &n);
 	text_printf(t, "%" PRIu64 " samples; ", n);
 	status_view_number(v, RINGSIDE_N_PROCESSES, &n);
-	text_printf(t, "%" PRIu64 " processes known\n", n);
+	text_printf(t, "%" PRIu64 " processes known", n);
+	if (status_view_number(v, RINGSIDE_N_PROCESS_CONTEXTS, &n))
+		text_printf(t, ", %" PRIu64 " publish a context", n);
+	text_putc(t, '\n');
 }
 
 /* Zeros are left out; a group of zeros says so. */

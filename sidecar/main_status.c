@@ -129,6 +129,9 @@ void live_status(struct live *l)
 	number(l, RINGSIDE_N_RECORDS, ring_writer_next_seq(l->writer) - l->first_seq);
 	number(l, RINGSIDE_N_SAMPLES, c.samples);
 	number(l, RINGSIDE_N_PROCESSES, pc.processes);
+	number(l, RINGSIDE_N_PROCESS_CONTEXTS, pc.contexts);
+	number(l, RINGSIDE_N_PROCESS_CONTEXTS_REFUSED, pc.contexts_refused);
+	number(l, RINGSIDE_N_PROCESS_CONTEXTS_BUSY, pc.contexts_busy);
 	clock_numbers(l);
 	losses(l, &s, &own, &c);
 	verdicts(l, &c);

@@ -102,7 +102,7 @@ wrapper="$private $dir/with-hook"
 if ! $wrapper true 2>/dev/null; then
 	skip "tracefs cannot be mounted here, or has no sys_exit_prctl: the rest was checked"
 fi
-start_sidecar -F 499
+start_sidecar -F 499 --record-events "$dir/events"
 eval "called $late late 20"
 publisher anonymous --anonymous
 sleep 0.5
@@ -145,6 +145,29 @@ EOF
 eval "called $late late10 5"
 echo exec >"$dir/late.in"
 eval "called $late env 10"
+
+published=$(status process_contexts.published)
+[ "$published" -ge 2 ] || fail "status knows of $published contexts, not of two"
+dump "$dir/live.json" --kind sample
+stop_sidecar
+claim "a replay gives the same names to the same samples"
+"$ringsided" --replay "$dir/events" --ring "$shm/replay" 2>"$dir/replay.log" ||
+	fail "replay: exit $?: $(tail -n 3 "$dir/replay.log")"
+RINGSIDE_RING=$shm/replay "$ringside" tail --no-follow -o json --kind sample >"$dir/replay.json" ||
+	fail "the replay cannot be read"
+query "$dir/live.json" "$dir/replay.json" $late $anonymous $child <<'EOF'
+def names(rs):
+    return {(r["pid"], r["boot_nano"]): r["resource"].get("service.name") for r in rs if str(r["pid"]) in args[1:]}
+with open(args[0]) as f:
+    again = names(json.loads(line) for line in f)
+live = names(records)
+both = live.keys() & again.keys()
+check(len(both) > 200, "the replay has them: %d of %d" % (len(both), len(live)))
+differ = [k for k in both if live[k] != again[k]]
+check(not differ, "%d of %d samples have other names" % (len(differ), len(both)))
+check(len({live[k] for k in both}) >= 12, "names changed: %s" % sorted({live[k] for k in both}))
+EOF
+start_sidecar -F 499
 
 claim "hostile publishers stop nobody"
 publisher hostile --hostile

@@ -24,7 +24,7 @@ struct pb_reader { const uint8_t *p, *end; };
 
 static inline struct pb_reader pb_reader(const void *p, size_t n)
 {
-	return (struct pb_reader){ p, (const uint8_t *)p + n };
+	return (struct pb_reader){ p, n ? (const uint8_t *)p + n : p };	/* NULL is fine when n is 0 */
 }
 
 /* 1 a field; 0 the end; -EBADMSG: cut, longer than what holds it, a varint of more than 64 bits. */
