@@ -31,6 +31,7 @@ struct explain {
 	struct process_table	*table;
 	struct image		*image;
 	bool			 asked_file, told_file;
+	bool			 with_threads;	/* every file matters, not the executable alone */
 	void			*buffer;
 };
 
@@ -58,12 +59,12 @@ static int identify(uint32_t pid, struct ev_sample *s)
 	return 0;
 }
 
-/* process_file_fn: only the executable is looked into. */
+/* process_file_fn: only the executable is looked into, or all. */
 static void on_file(void *arg, struct file *f, int fd, enum mapping_kind kind, bool debug)
 {
 	struct explain *x = arg;
 
-	if (!x->symbols || f != x->image->exe || kind != MAPPING_FILE || debug) {
+	if (!x->symbols || (!x->with_threads && f != x->image->exe) || kind != MAPPING_FILE || debug) {
 		close(fd);
 		return;
 	}
@@ -102,6 +103,10 @@ static void take_names(struct explain *x)
 						   .is_elf = a.is_elf,
 						   .is_static = a.is_static,
 						   .stripped = a.stripped });
+		if (f)
+			f->state = a.error ? FILE_FAILED : FILE_READY;
+		if (f && a.has_tls)
+			process_file_tls(x->table, f, &a.tls);
 		x->told_file = true;
 	}
 }
@@ -120,7 +125,12 @@ static void want_executable(struct explain *x)
 
 static bool settled(struct explain *x)
 {
+	bool plan;
+
 	if (x->image->pending)
+		return false;
+	process_thread_plan(x->image, &plan);
+	if (x->with_threads && !plan)
 		return false;
 	want_executable(x);
 	return !x->symbols || !x->asked_file || x->told_file;
@@ -138,7 +148,21 @@ static void wait_for_all(struct explain *x)
 		poll(p, 2, 50);
 		take_answers(x);
 		take_names(x);
+		process_tick(x->table, clock_boot_now());
 	}
+}
+
+/* What it publishes, and what its threads have attached now. */
+static int explain_context(struct explain *x, struct config *c)
+{
+	struct explained_threads threads;
+	bool is_settled;
+	int err;
+
+	explain_threads(c->explain_pid, process_thread_plan(x->image, &is_settled), &threads);
+	err = process_explain_context(x->image, &threads, stdout, c->json_output);
+	free(threads.thread);
+	return err;
 }
 
 static int open_all(struct explain *x, struct config *c,
@@ -198,6 +222,7 @@ static int explain_one(struct explain *x, struct config *c)
 		return 1;
 	}
 	process_set_file_fn(x->table, on_file, x);
+	x->with_threads = c->mode == MODE_EXPLAIN_CONTEXT && x->symbols;
 	x->image = process_on_sample(x->table, &s);
 	wait_for_all(x);
 	if (x->image->state != IMAGE_READ) {
@@ -206,7 +231,7 @@ static int explain_one(struct explain *x, struct config *c)
 		return 1;
 	}
 	if (c->mode == MODE_EXPLAIN_CONTEXT)
-		err = process_explain_context(x->image, stdout, c->json_output);
+		err = explain_context(x, c);
 	else
 		err = process_explain(x->table, x->image, stdout, c->json_output);
 	if (err)

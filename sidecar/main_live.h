@@ -90,6 +90,10 @@ void	live_warn(struct live *l, const char *fmt, ...) __attribute__((format(print
 
 /* --explain-labels, --explain-context (main_explain.c).  An exit status. */
 int	explain_process(struct config *c, struct symbols_launcher *launcher);
+/* What threads of pid have attached, each stopped for a moment; free() out->thread. */
+struct explained_threads;
+struct tls_plan;
+void	explain_threads(uint32_t pid, const struct tls_plan *plan, struct explained_threads *out);
 /* Feeds a recorded event stream into a ring.  An exit status. */
 int	replay_run(struct live *l, struct config *c);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sidecar/context/tls_plan.h"
+#include "sidecar/context/tls_walk.h"
 
 #define BIAS 0x7f0000000000ull
 #define N(t) (sizeof(t) / sizeof((t)[0]))
@@ -353,6 +354,123 @@ START_TEST(nobody_defines_it)
 }
 END_TEST
 
+/* --- walking a way, as BPF does ----------------------------------------------------------- */
+
+#define TP 0x7f5500001000ull
+#define DTV 0x555500002000ull
+#define BLOCK 0x555500003000ull
+#define RECORD 0x555500004002ull	/* aligned to two, and no more */
+
+static struct { uint64_t address, value; } memory[16];
+static uint32_t n_memory;
+static unsigned char record[64];
+static struct tls_slot slot;
+
+static int read_synthetic(void *arg, uint64_t address, void *to, size_t n)
+{
+	(void)arg;
+	if (address >= RECORD && address + n <= RECORD + sizeof(record)) {
+		memcpy(to, record + (address - RECORD), n);
+		return 0;
+	}
+	for (size_t at = 0; at < n; at += 8) {
+		uint32_t i = 0;
+
+		while (i < n_memory && memory[i].address != address + at)
+			i++;
+		if (i == n_memory)
+			return -1;
+		memcpy((char *)to + at, &memory[i].value, 8);
+	}
+	return 0;
+}
+
+static void store(uint64_t address, uint64_t value)
+{
+	memory[n_memory].address = address;
+	memory[n_memory++].value = value;
+}
+
+static enum ev_context_state walk(const struct ev_context_way *way, uint32_t n)
+{
+	static const struct tls_memory m = { .read = read_synthetic };
+
+	return tls_walk(way, n, TP, &m, &slot);
+}
+
+static void make_record(void)
+{
+	memset(record, 0x5a, 24);
+	record[24] = 1;
+	record[26] = 2;
+	record[28] = 0;
+	record[29] = 0;
+}
+
+static const struct { uint32_t kind; int32_t dtv_at; } vectors[] = {
+	{ EV_WAY_GLIBC, 8 }, { EV_WAY_GLIBC, 0 }, { EV_WAY_MUSL, 8 }, { EV_WAY_MUSL, -8 },
+};
+START_TEST(r37_r41_block_by_the_vector)
+{
+	bool glibc = vectors[_i].kind == EV_WAY_GLIBC;
+	struct ev_context_way way = { .kind = vectors[_i].kind, .dtv_at = vectors[_i].dtv_at,
+				      .module = 3, .offset = 0x40, .generation = glibc ? 5 : 0 };
+	uint64_t entry = DTV + 3 * (glibc ? 16 : 8);
+
+	make_record();
+	store(TP + (uint64_t)(int64_t)vectors[_i].dtv_at, DTV);
+	if (glibc) {
+		store(DTV - 16, 15);
+		store(DTV - 8, 0);
+	}
+	store(DTV, 5);			/* generation; count of musl */
+	store(entry, BLOCK);
+	store(BLOCK + 0x40, RECORD);
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_OK);
+	ck_assert_uint_eq(slot.record, RECORD);
+	ck_assert_uint_eq(slot.n, 30);
+	ck_assert_mem_eq(slot.bytes, record, 30);
+	memory[n_memory - 2].value = 0;		/* never touched by this thread */
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_UNALLOCATED);
+	memory[n_memory - 2].value = glibc ? UINT64_MAX : 0;
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_UNALLOCATED);
+	memory[n_memory - 2].value = BLOCK;
+	memory[n_memory - 3].value = glibc ? 4 : 2;	/* an older vector; a shorter one */
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_UNALLOCATED);
+	memory[n_memory - 3].value = 5;
+	way.module = 16;
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_UNALLOCATED);
+	way.module = 3;
+	memory[0].value = 0;			/* no vector at all */
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_UNALLOCATED);
+	memory[0].value = 0x1000;		/* nothing is mapped there */
+	ck_assert_uint_eq(walk(&way, 1), EV_CONTEXT_FAULT);
+}
+END_TEST
+
+START_TEST(r22_what_the_slot_and_the_record_say)
+{
+	struct ev_context_way way[2] = { { .kind = EV_WAY_STATIC, .offset = -8 },
+					 { .kind = EV_WAY_STATIC, .offset = -72 } };
+
+	make_record();
+	ck_assert_uint_eq(walk(way, 1), EV_CONTEXT_FAULT);
+	store(TP - 8, 0);
+	ck_assert_uint_eq(walk(way, 1), EV_CONTEXT_NONE);
+	store(TP - 72, RECORD);
+	ck_assert_uint_eq(walk(way, 2), EV_CONTEXT_OK);	/* the first that holds something */
+	for (int valid = 0; valid < 256; valid++) {
+		record[24] = (unsigned char)valid;
+		ck_assert_uint_eq(walk(way, 2), valid == 1 ? EV_CONTEXT_OK : EV_CONTEXT_INVALID);
+	}
+	record[24] = 1;
+	record[27] = 0xff;			/* attributes beyond what is mapped */
+	ck_assert_uint_eq(walk(way, 2), EV_CONTEXT_FAULT);
+	memory[1].value = 0x10;			/* a record that was freed */
+	ck_assert_uint_eq(walk(way, 2), EV_CONTEXT_FAULT);
+}
+END_TEST
+
 /* --- bounds --------------------------------------------------------------------------------- */
 
 START_TEST(needs_are_bounded_and_each_is_asked_once)
@@ -434,6 +552,8 @@ int main(void)
 	tcase_add_test(t, two_definers_are_tried_in_order_and_equal_ones_once);
 	tcase_add_test(t, a_file_of_another_architecture_defines_nothing);
 	tcase_add_test(t, nobody_defines_it);
+	tcase_add_loop_test(t, r37_r41_block_by_the_vector, 0, N(vectors));
+	tcase_add_test(t, r22_what_the_slot_and_the_record_say);
 	tcase_add_test(t, needs_are_bounded_and_each_is_asked_once);
 	tcase_add_test(t, facts_of_a_worker_are_checked);
 	tcase_add_test(t, address_of_a_mapping_by_the_executable_segments);

@@ -8,6 +8,7 @@
 #include "sidecar/context/read.h"
 #include "sidecar/labels/explain_text.h"
 #include "sidecar/process/table.h"
+#include "sidecar/process/thread_explain.h"
 
 /* Why there is no context, in plain words; NULL: there is one. */
 static const char *why_none(const struct image_own *io)
@@ -98,7 +99,8 @@ static void threads_text(const struct process_context *c, FILE *out)
 	}
 }
 
-static void all_text(const struct image_own *io, FILE *out)
+static void all_text(const struct image_own *io, const struct explained_threads *threads,
+		     FILE *out)
 {
 	const char *why = why_none(io);
 
@@ -109,6 +111,7 @@ static void all_text(const struct image_own *io, FILE *out)
 	if (io->i.context)
 		resource_text(io->i.context, out);
 	threads_text(io->i.context, out);
+	thread_explain_text(&io->i, threads, out);
 }
 
 /* --- for programs --- */
@@ -164,7 +167,8 @@ static json_t *process_json(const struct image_own *io)
 	return o;
 }
 
-static json_t *threads_json(const struct image_own *io)
+static json_t *threads_json(const struct image_own *io,
+			    const struct explained_threads *threads)
 {
 	const struct process_context *c = io->i.context;
 	json_t *o = json_object(), *keys = json_array();
@@ -176,10 +180,12 @@ static json_t *threads_json(const struct image_own *io)
 	json_object_set_new(o, "keys", keys);
 	json_object_set_new(o, "declared_in_resource",
 			    json_boolean(c && c->keys_in_resource));
+	thread_explain_json(&io->i, threads, o);
 	return o;
 }
 
-static int all_json(const struct image_own *io, FILE *out)
+static int all_json(const struct image_own *io, const struct explained_threads *threads,
+		    FILE *out)
 {
 	json_t *o = json_object();
 	int err;
@@ -187,17 +193,18 @@ static int all_json(const struct image_own *io, FILE *out)
 	json_object_set_new(o, "pid", json_integer(io->i.pid));
 	json_object_set_new(o, "comm", text_or_null(io->i.comm));
 	json_object_set_new(o, "process_context", process_json(io));
-	json_object_set_new(o, "thread_context", threads_json(io));
+	json_object_set_new(o, "thread_context", threads_json(io, threads));
 	err = json_dumpf(o, out, JSON_COMPACT) ? -EIO : 0;
 	json_decref(o);
 	fputc('\n', out);
 	return err;
 }
 
-int process_explain_context(struct image *i, FILE *out, bool json)
+int process_explain_context(struct image *i, const struct explained_threads *threads,
+			    FILE *out, bool json)
 {
 	if (json)
-		return all_json(own(i), out);
-	all_text(own(i), out);
+		return all_json(own(i), threads, out);
+	all_text(own(i), threads, out);
 	return 0;
 }

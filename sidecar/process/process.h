@@ -27,6 +27,7 @@ struct door;
 enum file_state { FILE_UNKNOWN, FILE_OPENING, FILE_SENT, FILE_READY, FILE_FAILED };
 struct sym_segment;
 struct tls_facts;
+struct tls_plan;
 struct file {
 	uint32_t	 id;			/* symbols file_id, >= 16 */
 	enum file_state	 state;
@@ -140,7 +141,12 @@ void	process_set_plan_fn(struct process_table *t, process_plan_fn fn, void *arg)
 /* Labels of image's process step by step; see resolver.h. */
 int	process_explain(struct process_table *t, struct image *i, FILE *out, bool json);
 /* What image's process publishes, or why nothing; and its thread contexts. */
-int	process_explain_context(struct image *i, FILE *out, bool json);
+struct explained_thread;		/* sidecar/process/thread_explain.h */
+#define EXPLAINED_THREADS_MAX 64u
+struct explained_threads { struct explained_thread *thread; uint32_t n, more; };
+int	process_explain_context(struct image *i, const struct explained_threads *threads, FILE *out, bool json);
+/* How thread contexts of i are reached; NULL: it has none.  *settled: nothing is on its way. */
+const struct tls_plan *process_thread_plan(const struct image *i, bool *settled);
 /* Other rules and labels from now on (borrowed, as in process_options): who is sampled next gets its labels anew. */
 void	process_set_rules(struct process_table *t, struct relabel_rules *rules, const struct label_pair *external,
 			  uint32_t n_external, uint64_t label_ttl_ns, uint32_t label_cache_size);

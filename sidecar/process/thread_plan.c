@@ -355,3 +355,11 @@ void thread_plan_context(struct process_table *t, struct image_own *io)
 	io->i.context_state = schema == CONTEXT_SCHEMA_ABSENT ? RINGSIDE_CONTEXT_ABSENT
 							      : RINGSIDE_CONTEXT_SCHEMA;
 }
+
+const struct tls_plan *process_thread_plan(const struct image *i, bool *settled)
+{
+	const struct thread_plan *p = ((const struct image_own *)i)->plan;
+
+	*settled = !p || p->state == THREAD_PLAN_MADE || p->state == THREAD_PLAN_FAILED;
+	return p ? &p->plan : NULL;
+}
