@@ -452,7 +452,12 @@ def row_labels(b, a):
     rows_of(b, "bench/resolve")
 
 
-ROWS = (("ring", row_ring), ("labels", row_labels), ("cost", row_cost), ("lapped", row_slow_reader), ("slow", row_slowdown),
+def row_ctx(b, a):
+    for program in ("bench/ctx", "bench/ctx_static"):
+        rows_of(b, program, *(["--long"] if a.long else []))
+
+
+ROWS = (("ring", row_ring), ("labels", row_labels), ("ctx", row_ctx), ("cost", row_cost), ("lapped", row_slow_reader), ("slow", row_slowdown),
         ("captured", row_captured), ("first", row_first), ("start", row_start_stop), ("idle", row_idle),
         ("storm", row_storm), ("big", row_big), ("bytes", row_bytes), ("named", row_named), ("bpf", row_bpf))
 

@@ -14,7 +14,14 @@
 #include "ctx/otelctx.h"
 #include "ctx/thread_slot.h"
 
-_Static_assert(sizeof(struct thread_entry) == 32, "thread_slot.S reserves as much");
+/* thread_slot.S has these numbers. */
+_Static_assert(sizeof(struct thread_entry) == 32, "its room");
+_Static_assert(offsetof(struct thread_entry, state) == 0, "slot + 8");
+_Static_assert(THREAD_REGISTERED == 1, "compared");
+_Static_assert(offsetof(struct otelctx_thread, record) == 0, "loaded");
+_Static_assert(offsetof(struct otelctx_thread, holder) == 8, "compared");
+
+#define NOT_A_SLOT	((struct otel_thread_ctx **)1)
 
 static struct {
 	struct fork_lock	 lock;
@@ -131,17 +138,29 @@ static int register_thread(struct thread_entry *e, struct otel_thread_ctx **slot
 	return err ? -ENOMEM : 0;
 }
 
-/* Who holds t: nobody yet -> this slot -> more than one. */
+/*
+ * Who holds t: nobody yet -> this slot -> more than one.  A slot that is another module's is
+ * never noted, so that the fast path, which looks behind it, is not taken.
+ */
 static void note_holder(struct otelctx_thread *t, struct otel_thread_ctx **slot)
 {
-	struct otel_thread_ctx **holder = NULL;
+	struct otel_thread_ctx **holder = NULL, **mine = slot;
 
-	if (!__atomic_compare_exchange_n(&t->holder, &holder, slot, 0, __ATOMIC_RELAXED,
+	if (!entry_behind_slot)
+		mine = NOT_A_SLOT;
+	if (!__atomic_compare_exchange_n(&t->holder, &holder, mine, 0, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED) && holder != slot)
+		__atomic_store_n(&t->shared, 1, __ATOMIC_RELAXED);
+	if (!entry_behind_slot)
 		__atomic_store_n(&t->shared, 1, __ATOMIC_RELAXED);
 }
 
-static int attach_slowly(struct otelctx_thread *t, struct otel_thread_ctx **slot)
+/*
+ * The first time in a thread, and of t: otelctx_thread_attach in thread_slot.S does the rest
+ * itself.  A reader looks while this thread is interrupted or stopped, so program order is all
+ * it takes: no fence but for the compiler.
+ */
+int otelctx_attach_slowly(struct otelctx_thread *t, struct otel_thread_ctx **slot)
 {
 	struct thread_entry *e = otelctx_entry();
 	int err = 0;
@@ -153,28 +172,6 @@ static int attach_slowly(struct otelctx_thread *t, struct otel_thread_ctx **slot
 	if (err)
 		return err;
 	note_holder(t, slot);
-	__atomic_signal_fence(__ATOMIC_RELEASE);
-	__atomic_store_n(slot, t->record, __ATOMIC_RELAXED);
-	return 0;
-}
-
-/*
- * A reader looks while this thread is interrupted or stopped, so program order is all
- * it takes: no fence but for the compiler.  slot[1] is the entry's state; an entry is
- * in use by its thread alone.
- */
-__attribute__((used, visibility("hidden")))
-int otelctx_attach_at(struct otelctx_thread *t, struct otel_thread_ctx **slot)
-{
-	const struct thread_entry *e = (const struct thread_entry *)(slot + 1);
-
-	if (!t) {
-		__atomic_store_n(slot, NULL, __ATOMIC_RELAXED);
-		return 0;
-	}
-	if (!entry_behind_slot || e->state != THREAD_REGISTERED ||
-	    __atomic_load_n(&t->holder, __ATOMIC_RELAXED) != slot)
-		return attach_slowly(t, slot);
 	__atomic_signal_fence(__ATOMIC_RELEASE);
 	__atomic_store_n(slot, t->record, __ATOMIC_RELAXED);
 	return 0;

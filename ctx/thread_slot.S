@@ -56,10 +56,13 @@ otelctx_thread_entry:
 	address_of otelctx_slot, otel_thread_ctx_v1
 	address_of otelctx_entry, otelctx_thread_entry
 
-/* int otelctx_thread_attach(t): goes on in otelctx_attach_at(t, slot). */
+/*
+ * int otelctx_thread_attach(t).  The one store that counts is the movq to (%rax).  t->holder
+ * is this slot: so the entry stands behind it, and its state may be looked at.
+ */
 	.globl	otelctx_thread_attach
 	.type	otelctx_thread_attach, %function
-	.p2align 4
+	.p2align 5
 otelctx_thread_attach:
 	.cfi_startproc
 	subq	$8, %rsp
@@ -69,10 +72,22 @@ otelctx_thread_attach:
 	addq	%fs:0, %rax
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
-	movq	%rax, %rsi
-	jmp	otelctx_attach_at
+	xorl	%edx, %edx
+	testq	%rdi, %rdi
+	jz	1f			/* detach */
+	cmpq	%rax, 8(%rdi)		/* t->holder */
+	jne	2f
+	cmpq	$1, 8(%rax)		/* THREAD_REGISTERED */
+	jne	2f
+	movq	(%rdi), %rdx		/* t->record */
+1:	movq	%rdx, (%rax)
+	xorl	%eax, %eax
+	ret
+2:	movq	%rax, %rsi
+	jmp	otelctx_attach_slowly
 	.cfi_endproc
 	.size	otelctx_thread_attach, .-otelctx_thread_attach
+	.hidden	otelctx_attach_slowly
 
 #elif defined(__aarch64__)
 
@@ -105,16 +120,17 @@ otelctx_thread_attach:
 	address_of otelctx_slot, otel_thread_ctx_v1
 	address_of otelctx_entry, otelctx_thread_entry
 
-/* int otelctx_thread_attach(t): goes on in otelctx_attach_at(t, slot). */
+/* int otelctx_thread_attach(t), as above. */
 	.globl	otelctx_thread_attach
 	.type	otelctx_thread_attach, %function
 	.p2align 4
 otelctx_thread_attach:
 	.cfi_startproc
-	stp	x30, x2, [sp, #-16]!
+	stp	x29, x30, [sp, #-16]!
 	.cfi_def_cfa_offset 16
-	.cfi_offset 30, -16
-	mov	x2, x0			/* the descriptor's function saves all but x0, x1, x30 */
+	.cfi_offset 29, -16
+	.cfi_offset 30, -8
+	mov	x2, x0			/* the descriptor's function leaves it alone */
 	adrp	x0, :tlsdesc:otel_thread_ctx_v1
 	ldr	x1, [x0, #:tlsdesc_lo12:otel_thread_ctx_v1]
 	add	x0, x0, #:tlsdesc_lo12:otel_thread_ctx_v1
@@ -122,13 +138,27 @@ otelctx_thread_attach:
 	blr	x1
 	mrs	x1, tpidr_el0
 	add	x1, x0, x1
-	mov	x0, x2
-	ldp	x30, x2, [sp], #16
+	ldp	x29, x30, [sp], #16
+	.cfi_restore 29
 	.cfi_restore 30
 	.cfi_def_cfa_offset 0
-	b	otelctx_attach_at
+	mov	x3, xzr
+	cbz	x2, 1f			/* detach */
+	ldr	x4, [x2, #8]		/* t->holder */
+	cmp	x4, x1
+	b.ne	2f
+	ldr	x4, [x1, #8]
+	cmp	x4, #1			/* THREAD_REGISTERED */
+	b.ne	2f
+	ldr	x3, [x2]		/* t->record */
+1:	str	x3, [x1]
+	mov	w0, wzr
+	ret
+2:	mov	x0, x2
+	b	otelctx_attach_slowly
 	.cfi_endproc
 	.size	otelctx_thread_attach, .-otelctx_thread_attach
+	.hidden	otelctx_attach_slowly
 
 #else
 #error "OTEP 4947 names x86-64 and aarch64 only"

@@ -34,8 +34,8 @@ struct otelctx_thread {
 /* thread_slot.S */
 struct otel_thread_ctx	**otelctx_slot(void);
 struct thread_entry	*otelctx_entry(void);
-/* thread_registry.c, jumped to from thread_slot.S */
-int	otelctx_attach_at(struct otelctx_thread *t, struct otel_thread_ctx **slot);
+/* thread_registry.c, for thread_slot.S */
+int	otelctx_attach_slowly(struct otelctx_thread *t, struct otel_thread_ctx **slot);
 
 /* In every slot that has old: now.  Returns whether another thread's had it. */
 int	otelctx_slots_replace(struct otelctx_thread *t, struct otel_thread_ctx *old,

@@ -20,7 +20,7 @@ static struct otelctx_names *names;
 
 static struct otelctx_names *make(size_t n)
 {
-	static char texts[257][8];
+	static char texts[257][24];
 	const char *keys[257];
 	struct otelctx_names *made = NULL;
 
@@ -142,7 +142,7 @@ END_TEST
 
 static void *add_all(void *arg)
 {
-	char key[8];
+	char key[16];
 
 	(void)arg;
 	for (unsigned int i = 0; i < 200; i++) {
