@@ -431,6 +431,37 @@ def bpf_out_of_scope(b):
     figure("BPF time of a tick out of scope", (ns1 - ns) / max(runs1 - runs, 1) / 1e3, "us", "", None)
 
 
+def bpf_of_context(b, mode, static):
+    """Nanoseconds of the tick program per sample of one thread that has a context or none."""
+    lib = "%s/.libs/libotelctx.so" % b.build
+    if not os.path.exists(lib):
+        raise Skip("no libotelctx.so (--disable-shared)")
+    with Group() as load, Group() as own:
+        p = load.run([b.built("bench/context_load"), lib, mode, 6],
+                     env=dict(os.environ, GLIBC_TUNABLES="glibc.rtld.optional_static_tls=%d" % (512 if static else 0)))
+        b.ringside(own, 4000, "--scope", "pid:%d" % p.pid)
+        time.sleep(1.5)
+        before = b.status()
+        time.sleep(2.5)
+        after = b.status()
+    samples = int(after["samples"]) - int(before["samples"])
+    had = int(after["context"].get("ok", 0)) - int(before["context"].get("ok", 0))
+    if samples < 100 or (mode == "attached") != (had > 0.95 * samples):
+        raise Skip("%d of %d samples had a context, in mode %s" % (had, samples, mode))
+    return (int(after["cpu"]["bpf_nano"]) - int(before["cpu"]["bpf_nano"])) / samples
+
+
+def row_context(b, a):
+    """What reading a context of the largest size adds, its longer way out included."""
+    for static, how in ((True, "beside the thread pointer"), (False, "behind the thread's vector")):
+        adds = []
+        for _ in range(3):
+            none = bpf_of_context(b, "none", static)
+            adds.append(bpf_of_context(b, "attached", static) - none)
+        figure("BPF time that a thread context adds, %s" % how, median(adds) / 1e3, "us", "<= 1 us",
+               median(adds) <= 1000, "640 bytes; a sample without: %.2f us" % (none / 1e3))
+
+
 def rows_of(b, program, *options):
     """Rows that a program of their own takes."""
     p = subprocess.run([b.built(program), *options], capture_output=True, text=True,
@@ -459,7 +490,7 @@ def row_ctx(b, a):
 
 ROWS = (("ring", row_ring), ("labels", row_labels), ("ctx", row_ctx), ("cost", row_cost), ("lapped", row_slow_reader), ("slow", row_slowdown),
         ("captured", row_captured), ("first", row_first), ("start", row_start_stop), ("idle", row_idle),
-        ("storm", row_storm), ("big", row_big), ("bytes", row_bytes), ("named", row_named), ("bpf", row_bpf))
+        ("storm", row_storm), ("big", row_big), ("bytes", row_bytes), ("named", row_named), ("bpf", row_bpf), ("context", row_context))
 
 
 def others_load():
