@@ -5,8 +5,8 @@
 #include <check.h>
 
 /*
- * Sanitizers do not come through the fork of a process with threads: their allocator stays
- * locked, or they refuse to start a thread in the child.
+ * Sanitizers do not come through the fork of a process with threads: their allocator
+ * stays locked, or they refuse to start a thread in the child.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -17,6 +17,7 @@
 #endif
 
 TCase	*otelctx_update_case(void);	/* check_otelctx_update.c */
+TCase	*otelctx_steps_case(void);	/* check_otelctx_steps.c */
 TCase	*otelctx_holders_case(void);	/* check_otelctx_holders.c */
 
 #endif

@@ -196,23 +196,54 @@ static void *attach_briefly(void *arg)
 		otelctx_thread_attach(NULL) ? arg : NULL;
 }
 
+/*
+ * qemu-user, which fails when the child of a process with threads starts one: cpuinfo
+ * is the host's.
+ */
+static int is_emulated(void)
+{
+	char line[256] = "";
+	int ours = 1;
+#ifdef __aarch64__
+	FILE *f = fopen("/proc/cpuinfo", "re");
+
+	for (ours = 0; f && !ours && fgets(line, sizeof(line), f);)
+		ours = strstr(line, "CPU implementer") != NULL;
+	if (f)
+		fclose(f);
+#endif
+	(void)line;
+	return !ours;
+}
+
+static int append_some(struct otelctx_thread *t, unsigned int from, unsigned int to)
+{
+	for (unsigned int i = from; i < to; i++) {
+		if (otelctx_thread_append(t, i, "abc", 3))
+			return 1;
+		if (otel_thread_ctx_v1->attrs_size != 5 * (i + 1))
+			return 2;
+	}
+	return 0;
+}
+
 /* Of the parent's threads the child has one; it creates others. */
 static int child(struct otelctx_thread *t)
 {
 	pthread_t thread;
 	void *error = NULL;
 
-	for (unsigned int i = 0; i < 20; i++)
-		if (otelctx_thread_append(t, i, "abc", 3) || otel_thread_ctx_v1->attrs_size != 5 * (i + 1))
-			return 1;
-	if (pthread_create(&thread, NULL, attach_briefly, t))
-		return 2;
-	pthread_join(thread, &error);
-	if (error)
-		return 3;
-	for (unsigned int i = 20; i < 100; i++)
-		if (otelctx_thread_append(t, i, "abc", 3) || otel_thread_ctx_v1->attrs_size != 5 * (i + 1))
-			return 4;
+	if (append_some(t, 0, 20))
+		return 1;
+	if (!is_emulated()) {
+		if (pthread_create(&thread, NULL, attach_briefly, t))
+			return 2;
+		pthread_join(thread, &error);
+		if (error)
+			return 3;
+	}
+	if (append_some(t, 20, 100))
+		return 4;
 	otelctx_thread_destroy(t);
 	return otel_thread_ctx_v1 ? 5 : 0;
 }

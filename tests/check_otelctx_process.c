@@ -286,6 +286,53 @@ START_TEST(w15_update_that_was_cut_short_blocks_no_other)
 }
 END_TEST
 
+/* The library's clock, and everybody's here. */
+static int64_t clock_is_off_by;
+static uint64_t clock_stands_at;
+
+__attribute__((visibility("default")))
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int64_t ns;
+
+	if (syscall(SYS_clock_gettime, id, ts))
+		return -1;
+	if (id != CLOCK_BOOTTIME)
+		return 0;
+	ns = (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec + clock_is_off_by;
+	if (clock_stands_at)
+		ns = (int64_t)clock_stands_at;
+	ts->tv_sec = ns / 1000000000;
+	ts->tv_nsec = ns % 1000000000;
+	return 0;
+}
+
+START_TEST(w15_stamp_grows_though_the_clock_stands_or_goes_back)
+{
+	const struct otel_ctx_header *h;
+	uint64_t last;
+
+	clock_stands_at = boot_ns();
+	ck_assert_int_eq(publish("xyz"), 0);
+	h = ctx_own();
+	last = h->published_ns;
+	ck_assert_uint_eq(last, clock_stands_at);
+	for (int i = 0; i < 10; i++) {
+		ck_assert_int_eq(update("xyz"), 0);
+		ck_assert_uint_eq(h->published_ns, ++last);
+	}
+	clock_stands_at = 0;
+	clock_is_off_by = -5000000000;
+	for (int i = 0; i < 10; i++) {
+		ck_assert_int_eq(update("xyz"), 0);
+		ck_assert_uint_eq(h->published_ns, ++last);
+	}
+	clock_is_off_by = 5000000000;
+	ck_assert_int_eq(update("xyz"), 0);
+	ck_assert_uint_gt(h->published_ns, last + 1000000000);
+}
+END_TEST
+
 START_TEST(w16_failed_update_leaves_the_old_context)
 {
 	const struct otelctx_attribute no_key = { .key = "" };
@@ -395,12 +442,14 @@ int main(void)
 		tcase_add_test(tc,
 			       w14_fork_in_the_middle_of_an_update_does_not_wedge_the_child);
 	tcase_add_test(tc, w15_update_that_was_cut_short_blocks_no_other);
+	tcase_add_test(tc, w15_stamp_grows_though_the_clock_stands_or_goes_back);
 	tcase_add_test(tc, w16_failed_update_leaves_the_old_context);
 	tcase_add_test(tc, w17_prctl_is_attempted_on_publish_and_on_each_update_though_it_fails);
 	tcase_add_test(tc, w18_one_of_many_threads_publishes);
 	tcase_add_test(tc, w18_drop_then_publish);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, otelctx_update_case());
+	suite_add_tcase(s, otelctx_steps_case());
 	srunner_run_all(sr, CK_NORMAL);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

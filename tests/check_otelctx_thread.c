@@ -198,27 +198,6 @@ END_TEST
 static struct otelctx_thread *shown[2];
 static volatile sig_atomic_t seen, invalid, none, wrong, longest;
 
-/*
- * All that is in a record says the same number: trace id, span id, flags, and each
- * attribute: key, then number + key, twice.
- */
-static int is_consistent(const struct otel_thread_ctx *r)
-{
-	uint8_t number = r->trace_flags;
-
-	for (int i = 0; i < 16; i++)
-		if (r->trace_id[i] != number || r->span_id[i / 2] != number)
-			return 0;
-	for (unsigned int at = 0; at < r->attrs_size; at += 4) {
-		uint8_t key = (uint8_t)(at / 4), value = (uint8_t)(number + key);
-
-		if (r->attrs[at] != key || r->attrs[at + 1] != 2 || r->attrs[at + 2] != value ||
-		    r->attrs[at + 3] != value)
-			return 0;
-	}
-	return r->attrs_size % 4 == 0;
-}
-
 static void look(int sig)
 {
 	const struct otel_thread_ctx *r = otel_thread_ctx_v1;
@@ -229,32 +208,25 @@ static void look(int sig)
 		none = none + 1;
 	else if (r->valid != 1)
 		invalid = invalid + 1;
-	else if (!is_consistent(r))
+	else if (!ctx_is_numbered(r))
 		wrong = wrong + 1;
 	else if (r->attrs_size > longest)
 		longest = r->attrs_size;
 }
 
-static void number_ids(uint8_t *trace, uint8_t *span, uint8_t number)
-{
-	memset(trace, number, 16);
-	memset(span, number, 8);
-}
-
 /* Create, append, reset, swap, detach: all that a thread does to what it shows. */
 static void one_round(uint8_t number)
 {
-	uint8_t trace[16], span[8], value[2];
+	uint8_t trace[16], span[8];
 
-	number_ids(trace, span, number);
+	ctx_number_ids(trace, span, number);
 	ck_assert_int_eq(otelctx_thread_create(&shown[0], trace, span, number, NULL, 0), 0);
 	ck_assert_int_eq(otelctx_thread_attach(shown[0]), 0);
 	otelctx_thread_destroy(shown[1]);
 	for (unsigned int key = 0; key < 60; key++) {
-		memset(value, (uint8_t)(number + key), 2);
-		ck_assert_int_eq(otelctx_thread_append(shown[0], key, value, 2), 0);
+		ck_assert_int_eq(ctx_number_append(shown[0], number, key), 0);
 	}
-	number_ids(trace, span, (uint8_t)(number ^ 0x55 ? number ^ 0x55 : 1));
+	ctx_number_ids(trace, span, (uint8_t)(number ^ 0x55 ? number ^ 0x55 : 1));
 	ck_assert_int_eq(otelctx_thread_reset(shown[0], trace, span, trace[0]), 0);
 	shown[1] = shown[0];
 	if (number % 8 == 0)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishes a process context in every way that is seen in the wild, and in some that only
- * an attacker would think of.  Written from the specification, and on purpose not with
- * libotelctx: a reader that is tested against its own writer learns nothing.
+ * Publishes a process context in every way that is seen in the wild, and in some that
+ * only an attacker would think of.  Written from the specification, and on purpose not
+ * with libotelctx: a reader that is tested against its own writer learns nothing.
  *
- *	ctx_publish [options] < commands
+ * 	ctx_publish [options] < commands
  *
- * Commands: `publish key=value..`, `update key=value..`, `drop`, `fork`, `exec`, `quit`.
- * @key=value stands in field 2, %key=value in the resource as an integer, keys=a,b is the key map (in field 2),
- * wrongkeys=a,b the same in the resource.  Each prints `ok`, the child's pid or the mapping's address, and the
- * boot time after it.  Meanwhile it uses a tenth of a CPU, so that it is sampled.
+ * Commands: `publish key=value..`, `update key=value..`, `drop`, `fork`, `exec`,
+ * `quit`. @key=value stands in field 2, %key=value in the resource as an integer,
+ * keys=a,b is the key map (in field 2), wrongkeys=a,b the same in the resource.  Each
+ * prints `ok`, the child's pid or the mapping's address, and the boot time after it.
+ * Meanwhile it uses a tenth of a CPU, so that it is sampled.
  */
 #include <errno.h>
 #include <fcntl.h>

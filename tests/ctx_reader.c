@@ -80,3 +80,34 @@ int ctx_publish(int (*how)(const struct otelctx_process *), const char *value, s
 
 	return how(&p);
 }
+
+void ctx_number_ids(uint8_t *trace_id, uint8_t *span_id, uint8_t number)
+{
+	memset(trace_id, number, 16);
+	memset(span_id, number, 8);
+}
+
+int ctx_number_append(struct otelctx_thread *t, uint8_t number, unsigned int key)
+{
+	uint8_t value[2];
+
+	memset(value, (uint8_t)(number + key), 2);
+	return otelctx_thread_append(t, key, value, 2);
+}
+
+int ctx_is_numbered(const struct otel_thread_ctx *r)
+{
+	uint8_t number = r->trace_flags;
+
+	for (int i = 0; i < 16; i++)
+		if (r->trace_id[i] != number || r->span_id[i / 2] != number)
+			return 0;
+	for (unsigned int at = 0; at < r->attrs_size; at += 4) {
+		uint8_t key = (uint8_t)(at / 4), value = (uint8_t)(number + key);
+
+		if (r->attrs[at] != key || r->attrs[at + 1] != 2 ||
+		    r->attrs[at + 2] != value || r->attrs[at + 3] != value)
+			return 0;
+	}
+	return r->attrs_size % 4 == 0;
+}

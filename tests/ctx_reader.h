@@ -30,4 +30,12 @@ struct otel_ctx_header *ctx_own(void);
 /* A process with one string in its resource. */
 int	ctx_publish(int (*how)(const struct otelctx_process *), const char *value, size_t n);
 
+/*
+ * Records whose parts all say the same number: trace id, span id, flags, and each
+ * attribute: key, then number + key, twice.  So a mixture of two shows.
+ */
+void	ctx_number_ids(uint8_t *trace_id, uint8_t *span_id, uint8_t number);
+int	ctx_number_append(struct otelctx_thread *t, uint8_t number, unsigned int key);
+int	ctx_is_numbered(const struct otel_thread_ctx *r);
+
 #endif
