@@ -29,7 +29,11 @@
 #define DRAIN_NS 50000000ull
 #define DRAIN_LOW_LATENCY_NS 2000000ull
 #define STACK_ENTRIES 16384u
-#define GRACE_NS 60000000000ull
+/*
+ * A dead process's last samples come within two drains, its children's a little later.  Each costs some two
+ * KiB, so in a storm of processes this is most of the memory.
+ */
+#define GRACE_NS 10000000000ull
 #define MAX_PROCESSES 65536u
 #define MAX_MAPS 8192u
 

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	kallsyms_parse(k, (const char *)data, size);
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
-		if (kallsyms_find(k, asked[i], 1, &s, &module) &&
+		if (kallsyms_find(k, asked[i], &s, &module) &&
 		    (asked[i] < s.start || asked[i] >= s.end || !*s.name))
 			abort();
 	kallsyms_destroy(k);

@@ -101,7 +101,7 @@ struct image {
 };
 
 struct process_options {
-	uint64_t	 grace_ns;		/* how long the dead keep their entry: 60 s */
+	uint64_t	 grace_ns;		/* how long the dead keep their entry; 0: 10 s */
 	uint32_t	 max_processes;		/* 65536: beyond it the least recently seen dead, then living, go */
 	uint32_t	 max_maps;		/* executable mappings kept per image: 8192 */
 	const char	*node;			/* host.name */

@@ -206,7 +206,7 @@ int process_table_create(struct process_table **out, const struct process_option
 		return -ENOMEM;
 	t->o = *o;
 	if (!t->o.grace_ns)
-		t->o.grace_ns = 60 * NS_PER_S;
+		t->o.grace_ns = 10 * NS_PER_S;
 	if (!t->o.max_processes)
 		t->o.max_processes = 65536;
 	if (!t->o.max_maps)

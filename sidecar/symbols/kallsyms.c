@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include "sidecar/symbols/kallsyms.h"
-#include "sidecar/symbols/name_pack.h"
 
 #define KALLSYMS_MAX (1u << 20)
 #define KALLSYMS_NAMES_MAX (64u << 20)
 #define KALLSYMS_CHUNK 65536u
 #define KALLSYMS_READS 64		/* the kernel gives a page at a time: a few milliseconds of them */
 #define KALLSYMS_AGAIN_NS 10000000000ull
-#define KALLSYMS_RAW_NS 2000000000ull	/* most is asked in the beginning; then names are packed */
 /*
  * There are no sizes.  A function ends where the next one starts; behind the last one,
  * and behind code of modules and programs that we may not know the neighbours of, it ends
@@ -39,10 +37,7 @@ struct kallsyms {
 	char	    *chunk;		/* while reading: lines not yet whole */
 	size_t	     have;
 	off_t	     offset;
-	struct name_pack *packed;	/* instead of name and names */
-	bool	     stays_raw;		/* packing failed */
 	uint64_t     read_ns;		/* when; 0 never */
-	uint64_t     first_ns;		/* when it was asked first after that; 0 not yet */
 	uint32_t     zeros;		/* symbols without an address */
 	char	     found[1024], module[128];
 };
@@ -63,10 +58,6 @@ static void kallsyms_drop(struct kallsyms *k)
 	free(k->addr32);
 	free(k->name);
 	free(k->names);
-	name_pack_destroy(k->packed);
-	k->packed = NULL;
-	k->stays_raw = false;
-	k->first_ns = 0;
 	k->s = NULL;
 	k->addr64 = NULL;
 	k->addr32 = k->name = NULL;
@@ -326,9 +317,7 @@ static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out,
 			high = mid;
 	}
 	start = k->base + (k->addr64 ? k->addr64[low] : k->addr32[low]);
-	name = k->packed ? name_pack_get(k->packed, low) : k->names + k->name[low];
-	if (!name)
-		return false;
+	name = k->names + k->name[low];
 	tab = strchr(name, '\t');
 	room = tab ? KALLSYMS_MODULE_SIZE : KALLSYMS_CORE_SIZE;
 	end = start + room < start ? UINT64_MAX : start + room;
@@ -363,29 +352,9 @@ bool kallsyms_due(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t
 	return false;
 }
 
-bool kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct symbol *out,
-		   const char **module)
+bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct symbol *out, const char **module)
 {
-	if (!k->first_ns)
-		k->first_ns = now_ns;
 	return lookup(k, addr, out, module);
-}
-
-bool kallsyms_compact(struct kallsyms *k, uint64_t now_ns)
-{
-	if (!k->n || k->packed || k->stays_raw)
-		return false;
-	if (!k->first_ns || now_ns - k->first_ns < KALLSYMS_RAW_NS)
-		return true;
-	k->stays_raw = name_pack_create(&k->packed, k->names, k->name, k->n);
-	if (k->stays_raw)
-		return false;
-	free(k->names);
-	free(k->name);
-	k->names = NULL;
-	k->name = NULL;
-	k->names_room = k->names_used = 0;
-	return false;
 }
 
 bool kallsyms_hidden(const struct kallsyms *k)
@@ -401,7 +370,7 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 		return 0;
 	each = (k->name ? sizeof(*k->name) : 0) +
 	       (k->addr64 ? sizeof(*k->addr64) : sizeof(*k->addr32));
-	return sizeof(*k) + k->names_room + k->n * each + name_pack_bytes(k->packed);
+	return sizeof(*k) + k->names_room + k->n * each;
 }
 
 uint32_t kallsyms_count(const struct kallsyms *k)

@@ -20,15 +20,9 @@ bool	kallsyms_due(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t
 void	kallsyms_read_begin(struct kallsyms *k, uint64_t now_ns);
 int	kallsyms_read_some(struct kallsyms *k);
 /* module: `[name]` or NULL.  Both names valid until the next find. */
-bool	kallsyms_find(struct kallsyms *k, uint64_t addr, uint64_t now_ns, struct symbol *out,
-		      const char **module);
+bool	kallsyms_find(struct kallsyms *k, uint64_t addr, struct symbol *out, const char **module);
 /* kptr_restrict: there are symbols, but every address reads as zero. */
 bool	kallsyms_hidden(const struct kallsyms *k);
-/*
- * Packs the names to a third two seconds after the first question; each name then costs some
- * microseconds.  True: call again later.
- */
-bool	kallsyms_compact(struct kallsyms *k, uint64_t now_ns);
 size_t	kallsyms_bytes(const struct kallsyms *k);
 uint32_t kallsyms_count(const struct kallsyms *k);
 /* The table from text in memory; what find does after reading. */

@@ -181,8 +181,7 @@ void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *
 	}
 }
 
-void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n,
-		     uint64_t now_ns, struct answer *a)
+void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, struct answer *a)
 {
 	char text[1280];
 
@@ -192,7 +191,7 @@ void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n,
 		const char *module;
 		struct symbol s;
 
-		if (k && kallsyms_find(k, addr[i], now_ns, &s, &module)) {
+		if (k && kallsyms_find(k, addr[i], &s, &module)) {
 			name.offset = addr[i] - s.start;
 			name.function = s.name;
 			if (module) {

@@ -17,8 +17,7 @@ struct names_context {
 /* Adds the levels of each address to the answer, in order; what has no name is added without one. */
 void	names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *addr, uint32_t n,
 		      struct answer *a);
-void	names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, uint64_t now_ns,
-			struct answer *a);
+void	names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, struct answer *a);
 void	names_of_jit(struct names_context *c, struct sym_file *f, const uint64_t *addr, uint32_t n,
 		     uint64_t now_ns, struct answer *a);
 uint64_t names_now(void);	/* monotonic */

@@ -196,7 +196,7 @@ static void query(struct service *w, struct pending *r)
 	w->untidy = true;
 	answer_names_begin(w->answer, r->h.file_id, r->h.seq);
 	if (!file) {
-		names_of_kernel(w->kernel, addr, n, names_now(), w->answer);
+		names_of_kernel(w->kernel, addr, n, w->answer);
 		flags = w->kernel && kallsyms_hidden(w->kernel) ? WIRE_KPTR : 0;
 	} else if (file->is_jit) {
 		names_of_jit(&w->names, file, addr, n, names_now(), w->answer);

@@ -178,8 +178,6 @@ static void tidy(struct worker *w)
 		return;
 	w->tidied_ns = now;
 	s->untidy = budget_expire_lines(s->names.budget, now);
-	if (s->kernel)
-		s->untidy |= kallsyms_compact(s->kernel, now);
 	tell_memory(w, false);
 }
 
