@@ -133,7 +133,7 @@ START_TEST(every_option_reaches_its_field)
 
 	ck_assert_msg(load(&c, "--ring /x/r --ring-size 1M --dict-size=256K --group 44 --mode 0444 -F 99 "
 		"--scope pid:1,22,333 --duration 1.5s --io-backend plain --low-latency --memory-limit 1G "
-		"--stack-depth 64 --node n1 --container-id abc --record-events ev --ready-fd 7 "
+		"--stack-depth 64 --node n1 --container-id abc --record-events ev --ready-fd 2 "
 		"--log-level debug --log-format json -o json") == 0, "%s", said);
 	ck_assert_str_eq(c.ring, "/x/r");
 	ck_assert_uint_eq(c.ring_size, K * K);
@@ -154,7 +154,7 @@ START_TEST(every_option_reaches_its_field)
 	ck_assert_str_eq(c.node, "n1");
 	ck_assert_str_eq(c.container_id, "abc");
 	ck_assert_str_eq(c.record_events, "ev");
-	ck_assert_int_eq(c.ready_fd, 7);
+	ck_assert_int_eq(c.ready_fd, 2);
 	ck_assert_int_eq(c.log_level, LOG_LEVEL_DEBUG);
 	config_free(&c);
 	ck_assert_int_eq(load(&c, "--scope cgroup:/kubepods/x -q --replay f"), 0);
@@ -179,7 +179,7 @@ static const struct { const char *line, *want; } wrong[] = {
 	{ "--ring=", "--ring : empty" },
 	{ "--ring-size 16X", "not a size such as" },
 	{ "--ring-size 1K", "must lie between 256K and 64G" },
-	{ "--dict-size 5G", "must lie between 64K and 4G" },
+	{ "--dict-size 5G", "must lie between 64K and 512M" },
 	{ "--memory-limit 99999999999999999999", "must lie between 8M and 64G" },
 	{ "--duration 0", "must lie between 1ms and" },
 	{ "--duration fast", "not a duration such as" },

@@ -152,7 +152,7 @@ static bool find_reading(uint64_t addr, uint64_t now, struct symbol *s,
 		while (kallsyms_read_some(k) > 0)
 			;
 	}
-	return kallsyms_find(k, addr, now, s, module);
+	return kallsyms_find(k, addr, s, module);
 }
 
 START_TEST(unknown_address_reads_again_after_ten_seconds)

@@ -50,10 +50,10 @@ START_TEST(the_dead_stay_for_their_grace_when_they_were_sampled)
 	forked(11, SEC, 1, 10, 1, 1, SEC);
 	exited(10, 1, 2 * SEC);
 	exited(11, SEC, 2 * SEC);
-	process_tick(table, 30 * SEC);
+	process_tick(table, 8 * SEC);
 	ck_assert_ptr_eq(process_find(table, 10, 1), i);
 	ck_assert_ptr_null(process_find(table, 11, SEC));
-	process_tick(table, 63 * SEC);
+	process_tick(table, 13 * SEC);
 	ck_assert_ptr_null(process_find(table, 10, 1));
 }
 END_TEST
