@@ -89,7 +89,7 @@ void context_places_add(struct context_places *p, uint64_t start, bool exec,
 {
 	struct context_place place = { .address = start };
 
-	if (exec)
+	if (exec || !start)			/* 0 stands for no address everywhere */
 		return;
 	if (p->hint && start == p->hint)
 		p->hint_mapped = true;
