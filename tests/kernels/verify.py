@@ -57,6 +57,11 @@ def verify(p):
     told = [s for s in hooked if (s.get("resource") or {}).get("service.name") == "hooked"]
     yield "a context told of by the hook", len(told) >= 0.8 * len(hooked) and told, "%d of %d" % (
         len(told), len(hooked))
+    writer = [s for s in samples if s.get("comm") == "tls_writer"]
+    traced = [s for s in writer if s.get("trace_id") == "5a" * 16 and
+              (s.get("attributes") or {}).get("which") == "case"]
+    yield "thread contexts", len(traced) >= 0.8 * len(writer) and traced, "%d of %d: %s" % (
+        len(traced), len(writer), [s.get("context_state") for s in writer[:5]])
     try:
         status = json.loads("".join(p.get("status", [])))
         yield "status", status.get("alive") is True, repr(status)[:300]
