@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HH:MM:SS.uuuuuu comm pid/tid cpu service leaf < caller < ... */
+/* HH:MM:SS.uuuuuu comm pid/tid cpu service [trace/span key=value] leaf < caller < ... */
 #include <inttypes.h>
 #include <string.h>
 
@@ -62,6 +62,33 @@ static void put_comm(struct text *t, const char comm[16])
 	escape_terminal(t, comm, strnlen(comm, 16));
 }
 
+static void put_hex(struct text *t, const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		text_printf(t, "%02x", bytes[i]);
+}
+
+/* What its thread worked for; nothing when nothing was attached. */
+static void put_context(struct text *t, const struct ringside_sample *s)
+{
+	const char *gap = "";
+
+	if (!s->has_link && !s->nattributes)
+		return;
+	text_puts(t, " [");
+	if (s->has_link) {
+		put_hex(t, s->trace_id, sizeof(s->trace_id));
+		text_putc(t, '/');
+		put_hex(t, s->span_id, sizeof(s->span_id));
+		gap = " ";
+	}
+	for (uint32_t i = 0; i < s->nattributes; i++, gap = " ") {
+		text_puts(t, gap);
+		attribute_print(t, &s->attributes[i]);
+	}
+	text_putc(t, ']');
+}
+
 static void put_sample(struct text *t, const struct format *f,
 		       const struct ringside_sample *s)
 {
@@ -91,6 +118,7 @@ static void put_sample(struct text *t, const struct format *f,
 		text_printf(t, " [%s]",
 			    name_or_number(ringside_event_name(s->event), s->event, buf));
 	}
+	put_context(t, s);
 	if (f->frames) {
 		text_putc(t, ' ');
 		put_stack(t, f, s);

@@ -87,4 +87,32 @@ assert by_name["untouched"]["state"] == "unallocated", t
 PY
 "$ringsided" --explain-context $$ >"$dir/explain" || fail "--explain-context of a shell"
 grep -q 'thread contexts: none' "$dir/explain" || fail "a shell has none: $(cat "$dir/explain")"
+
+claim "every command selects by trace, span and attribute"
+lines() {		# WANT COMMAND...: how many samples it shows
+	want=$1
+	shift
+	"$@" >"$dir/lines" 2>"$dir/lines.err" || fail "$*: $(cat "$dir/lines.err")"
+	n=$(wc -l <"$dir/lines")
+	case $want in
+	some) [ "$n" -gt 0 ] ;;
+	none) [ "$n" = 0 ] ;;
+	esac || fail "$*: $n lines, want $want"
+}
+sleep 1
+all=5555555555555555
+lines some "$ringside" tail --no-follow --kind sample --trace-id $all$all
+lines none "$ringside" tail --no-follow --kind sample --trace-id $all$(echo $all | tr 5 6)
+lines some "$ringside" tail --no-follow --kind sample --span-id $all
+lines none "$ringside" tail --no-follow --kind sample --span-id $(echo $all | tr 5 6)
+lines some "$ringside" tail --no-follow --kind sample --attr which=case --trace-id $all$all
+grep -q "\[$all$all/$all which=case\]" "$dir/lines" || fail "tail shows no ids: $(head -1 "$dir/lines")"
+lines none "$ringside" tail --no-follow --kind sample --attr which=other
+lines some "$ringside" tail --no-follow --kind sample --trace-id $all$all -o full
+grep -q "trace $all$all span $all flags 01" "$dir/lines" && grep -q 'which=case\|which case\|which: case' "$dir/lines" ||
+	fail "tail -o full shows no ids: $(head -12 "$dir/lines")"
+lines some "$ringside" record --no-follow -o - --format folded --trace-id $all$all
+lines none "$ringside" record --no-follow -o - --format folded --attr which=other
+lines some "$ringside" list --span-id $all
+lines none "$ringside" list --attr which=other
 stop_sidecar
