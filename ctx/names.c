@@ -153,14 +153,14 @@ static int take_snapshot(const struct otelctx_names *names, size_t keys,
 	return 0;
 }
 
-int otelctx_names_attributes(const struct otelctx_names *names, struct otelctx_attribute **out,
-			     size_t *n)
+int otelctx_names_attributes(const struct otelctx_names *names,
+			     struct otelctx_attribute **out, size_t *n)
 {
 	return take_snapshot(names, otelctx_names_count(names), out, n);
 }
 
-int names_pending_attributes(const struct otelctx_names *names, struct otelctx_attribute **out,
-			     size_t *n)
+int names_pending_attributes(const struct otelctx_names *names,
+			     struct otelctx_attribute **out, size_t *n)
 {
 	return take_snapshot(names, names->pending, out, n);
 }
@@ -179,8 +179,10 @@ int otelctx_names_thread_append(struct otelctx_names *names, struct otelctx_thre
 }
 
 int otelctx_names_thread_create(struct otelctx_names *names, struct otelctx_thread **out,
-				const uint8_t *trace_id, const uint8_t *span_id, uint8_t flags,
-				const struct otelctx_named_attribute *attributes, size_t n)
+				const uint8_t *trace_id, const uint8_t *span_id,
+				uint8_t flags,
+				const struct otelctx_named_attribute *attributes,
+				size_t n)
 {
 	struct otelctx_thread_attribute *byindex = calloc(n ? n : 1, sizeof(*byindex));
 	int at, err = 0;

@@ -48,10 +48,10 @@ struct otelctx_attribute;
 struct otelctx_value {
 	uint32_t type;				/* enum otelctx_type */
 	uint32_t reserved;			/* 0 */
-	size_t	 n;				/* bytes, values or attributes; OTELCTX_NUL */
+	size_t	 n;			/* bytes, values, attributes */
 	union {
 		const void			*data;		/* STRING, BYTES */
-		int64_t				 integer;	/* INT; BOOL: 0 is false */
+		int64_t				 integer;	/* INT, BOOL */
 		double				 number;	/* DOUBLE */
 		const struct otelctx_value	*values;	/* ARRAY */
 		const struct otelctx_attribute	*attributes;	/* KVLIST */
@@ -78,7 +78,8 @@ struct otelctx_names;
  * keys: n NUL-terminated names, indexes 0..n-1.  -EINVAL: an empty name or one twice;
  * -ENOSPC: n > 256; -EILSEQ: not UTF-8.
  */
-int	otelctx_names_create(struct otelctx_names **out, const char *const *keys, size_t n);
+int	otelctx_names_create(struct otelctx_names **out, const char *const *keys,
+			     size_t n);
 
 /*
  * NULL is fine.  What was published of it stays published until the next update or
@@ -105,8 +106,8 @@ size_t	otelctx_names_count(const struct otelctx_names *names);
  * *out is one block, to be given to otelctx_names_attributes_free.  Publish them anew
  * whenever a name was added, before it is used.
  */
-int	otelctx_names_attributes(const struct otelctx_names *names, struct otelctx_attribute **out,
-				 size_t *n);
+int	otelctx_names_attributes(const struct otelctx_names *names,
+				 struct otelctx_attribute **out, size_t *n);
 void	otelctx_names_attributes_free(struct otelctx_attribute *attributes);
 
 /* --- Process context --- */
@@ -115,12 +116,12 @@ void	otelctx_names_attributes_free(struct otelctx_attribute *attributes);
 #define OTELCTX_DEPTH_MAX	8	/* arrays and lists within each other */
 
 struct otelctx_process {
-	size_t				 size;		/* sizeof(struct otelctx_process) */
+	size_t				 size;		/* of this struct */
 	const struct otelctx_attribute	*resource;	/* service.name and so on */
 	size_t				 n_resource;
 	const struct otelctx_attribute	*attributes;	/* others, not of the resource */
 	size_t				 n_attributes;
-	struct otelctx_names		*names;		/* adds schema and key map; or NULL */
+	struct otelctx_names		*names;		/* their key map; or NULL */
 };
 
 /*
@@ -173,7 +174,8 @@ struct otelctx_thread_attribute {
  */
 int	otelctx_thread_create(struct otelctx_thread **out, const uint8_t *trace_id,
 			      const uint8_t *span_id, uint8_t flags,
-			      const struct otelctx_thread_attribute *attributes, size_t n);
+			      const struct otelctx_thread_attribute *attributes,
+			      size_t n);
 
 /*
  * Detaches it wherever it is attached, then frees it.  NULL is fine.  Costs no lock
@@ -188,14 +190,15 @@ void	otelctx_thread_destroy(struct otelctx_thread *t);
  * value was cut; -ENOSPC, -ENOMEM: not added, and truncated says so from now on; a
  * smaller one may still fit.
  */
-int	otelctx_thread_append(struct otelctx_thread *t, uint32_t key, const void *value, size_t n);
+int	otelctx_thread_append(struct otelctx_thread *t, uint32_t key, const void *value,
+			      size_t n);
 
 /*
  * Other ids, no attributes, in the same memory: for programs that keep their contexts.
  * t may be attached to the calling thread, to no other.
  */
-int	otelctx_thread_reset(struct otelctx_thread *t, const uint8_t *trace_id, const uint8_t *span_id,
-			     uint8_t flags);
+int	otelctx_thread_reset(struct otelctx_thread *t, const uint8_t *trace_id,
+			     const uint8_t *span_id, uint8_t flags);
 
 /*
  * The calling thread works for t from now on, instead of what it had attached; NULL:
@@ -222,9 +225,11 @@ struct otelctx_named_attribute {
  * create and append with keys by name; new names are added (see otelctx_names_add for
  * how that fails: then create gives nothing and append adds nothing).
  */
-int	otelctx_names_thread_create(struct otelctx_names *names, struct otelctx_thread **out,
-				    const uint8_t *trace_id, const uint8_t *span_id, uint8_t flags,
-				    const struct otelctx_named_attribute *attributes, size_t n);
+int	otelctx_names_thread_create(struct otelctx_names *names,
+				    struct otelctx_thread **out, const uint8_t *trace_id,
+				    const uint8_t *span_id, uint8_t flags,
+				    const struct otelctx_named_attribute *attributes,
+				    size_t n);
 int	otelctx_names_thread_append(struct otelctx_names *names, struct otelctx_thread *t,
 				    const char *key, const void *value, size_t n);
 

@@ -3,7 +3,7 @@
  * OTEP 4719.  A page named OTEL_CTX holds the header, which points to the payload on
  * the heap.
  *
- * 	/memfd:OTEL_CTX  ["OTEL_CTX" | version | size | published_ns | payload] ----> protobuf
+ * 	/memfd:OTEL_CTX  ["OTEL_CTX"|version|size|published_ns|payload] ---> protobuf
  *
  * A reader in another process copies header and payload between two looks at
  * published_ns: 0 or a change means that it came in the middle of an update.  So
@@ -43,7 +43,7 @@ struct payload {
 
 static struct {
 	struct fork_lock		 lock;
-	pid_t				 pid;		/* whose it is; 0: there is none */
+	pid_t				 pid;		/* whose; 0: there is none */
 	struct otel_ctx_header		*header;
 	size_t				 len;		/* of the mapping */
 	struct payload			 payload;

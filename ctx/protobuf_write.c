@@ -9,8 +9,8 @@
 
 /* Fields of AnyValue and KeyValue, opentelemetry/proto/common/v1/common.proto. */
 enum {
-	ANY_STRING = 1, ANY_BOOL = 2, ANY_INT = 3, ANY_DOUBLE = 4, ANY_ARRAY = 5, ANY_KVLIST = 6,
-	ANY_BYTES = 7,
+	ANY_STRING = 1, ANY_BOOL = 2, ANY_INT = 3, ANY_DOUBLE = 4, ANY_ARRAY = 5,
+	ANY_KVLIST = 6, ANY_BYTES = 7,
 	KV_KEY = 1, KV_VALUE = 2,
 	LIST_ITEM = 1,		/* of ArrayValue and KeyValueList */
 };
@@ -83,7 +83,7 @@ static int utf8_more(uint8_t c)
 	return c >= 0xf0 && c < 0xf5 ? 3 : -1;
 }
 
-/* Overlong forms, surrogates, what is beyond the last code point: the second byte tells. */
+/* Overlong forms, surrogates, what is beyond U+10FFFF: the second byte tells. */
 static int utf8_second(uint8_t c, uint8_t second)
 {
 	switch (c) {
@@ -126,11 +126,12 @@ static void put_string(struct protobuf *p, uint8_t tag, const void *s, size_t n)
 	protobuf_wrap(p, tag, end);
 }
 
-static void put_attribute(struct protobuf *p, uint8_t tag, const struct otelctx_attribute *a,
-			  unsigned int depth);
+static void put_attribute(struct protobuf *p, uint8_t tag,
+			  const struct otelctx_attribute *a, unsigned int depth);
 
 /* An AnyValue, without what is around it. */
-static void put_value(struct protobuf *p, const struct otelctx_value *v, unsigned int depth)
+static void put_value(struct protobuf *p, const struct otelctx_value *v,
+		      unsigned int depth)
 {
 	size_t end = p->at, item;
 
@@ -179,8 +180,8 @@ static void put_value(struct protobuf *p, const struct otelctx_value *v, unsigne
 	}
 }
 
-static void put_attribute(struct protobuf *p, uint8_t tag, const struct otelctx_attribute *a,
-			  unsigned int depth)
+static void put_attribute(struct protobuf *p, uint8_t tag,
+			  const struct otelctx_attribute *a, unsigned int depth)
 {
 	size_t end = p->at;
 
@@ -192,8 +193,8 @@ static void put_attribute(struct protobuf *p, uint8_t tag, const struct otelctx_
 	protobuf_wrap(p, tag, end);
 }
 
-void protobuf_attributes(struct protobuf *p, uint8_t tag, const struct otelctx_attribute *a,
-			 size_t n)
+void protobuf_attributes(struct protobuf *p, uint8_t tag,
+			 const struct otelctx_attribute *a, size_t n)
 {
 	for (size_t i = n; i-- && !p->err;)
 		put_attribute(p, tag, &a[i], 0);

@@ -14,7 +14,7 @@
 
 struct protobuf {
 	uint8_t	*buf;
-	size_t	 at;		/* what is written begins here and goes to the buffer's end */
+	size_t	 at;		/* what is written begins here, to the buffer's end */
 	int	 err;		/* the first; nothing is written any more */
 };
 
@@ -22,8 +22,8 @@ void	protobuf_init(struct protobuf *p, void *buf, size_t n);
 void	protobuf_raw(struct protobuf *p, const void *bytes, size_t n);
 
 /* A KeyValue each, as field `tag` of the message around them. */
-void	protobuf_attributes(struct protobuf *p, uint8_t tag, const struct otelctx_attribute *a,
-			    size_t n);
+void	protobuf_attributes(struct protobuf *p, uint8_t tag,
+			    const struct otelctx_attribute *a, size_t n);
 /* What was written since `end`, which is a former p->at, becomes field `tag`. */
 void	protobuf_wrap(struct protobuf *p, uint8_t tag, size_t end);
 

@@ -32,7 +32,8 @@ _Static_assert(offsetof(struct otel_thread_ctx, valid) == 24, "OTEP 4947");
 _Static_assert(offsetof(struct otel_thread_ctx, trace_flags) == 25, "OTEP 4947");
 _Static_assert(offsetof(struct otel_thread_ctx, attrs_size) == 26, "OTEP 4947");
 _Static_assert(offsetof(struct otel_thread_ctx, attrs) == 28, "OTEP 4947");
-_Static_assert(sizeof(struct otel_thread_ctx) == OTEL_THREAD_CTX_HEADER_SIZE, "OTEP 4947");
+_Static_assert(sizeof(struct otel_thread_ctx) == OTEL_THREAD_CTX_HEADER_SIZE,
+	       "OTEP 4947");
 _Static_assert(ROOM_MIN + OTEL_THREAD_CTX_HEADER_SIZE == 64, "a cache line");
 _Static_assert(sizeof(void *) == 8, "the formats are of 64 bits");
 
@@ -73,8 +74,8 @@ static int check_ids(const uint8_t *trace_id, const uint8_t *span_id)
 	return is_zero(trace_id, 16) == is_zero(span_id, 8) ? 0 : -EINVAL;
 }
 
-static void set_ids(struct otel_thread_ctx *r, const uint8_t *trace_id, const uint8_t *span_id,
-		    uint8_t flags)
+static void set_ids(struct otel_thread_ctx *r, const uint8_t *trace_id,
+		    const uint8_t *span_id, uint8_t flags)
 {
 	memset(r->trace_id, 0, sizeof(r->trace_id));
 	memset(r->span_id, 0, sizeof(r->span_id));
@@ -152,7 +153,8 @@ static void put(struct otel_thread_ctx *r, uint32_t key, const void *value, size
 	set_size(r, (uint16_t)(r->attrs_size + 2 + n));
 }
 
-int otelctx_thread_append(struct otelctx_thread *t, uint32_t key, const void *value, size_t n)
+int otelctx_thread_append(struct otelctx_thread *t, uint32_t key, const void *value,
+			  size_t n)
 {
 	size_t whole = length_of(value, n), length, need;
 	int err = 0;
@@ -212,8 +214,8 @@ int otelctx_thread_create(struct otelctx_thread **out, const uint8_t *trace_id,
 	return 0;
 }
 
-int otelctx_thread_reset(struct otelctx_thread *t, const uint8_t *trace_id, const uint8_t *span_id,
-			 uint8_t flags)
+int otelctx_thread_reset(struct otelctx_thread *t, const uint8_t *trace_id,
+			 const uint8_t *span_id, uint8_t flags)
 {
 	int err = check_ids(trace_id, span_id);
 

@@ -21,14 +21,13 @@ struct thread_entry {
 };
 
 struct otelctx_thread {
-	struct otel_thread_ctx	*record;	/* what slots point to; append may move it */
-	struct otel_thread_ctx	**holder;	/* slot of the first thread that attached it */
+	struct otel_thread_ctx	*record;	/* what slots point to */
+	struct otel_thread_ctx	**holder;	/* the first slot that had it */
 	uint16_t		 room;		/* bytes for attributes in record */
 	uint8_t			 shared;	/* another thread attached it, too */
 	uint8_t			 truncated;
 	uint32_t		 pad0;
-	struct record_block	*blocks;	/* all records but the first, newest first */
-	struct record_block	*pad1;
+	struct record_block	*blocks;	/* former and present, but the first */
 };
 
 /* thread_slot.S */

@@ -28,7 +28,8 @@ int	ctx_read(int mem, uint64_t at, struct otel_ctx_header *h, uint8_t *payload);
 struct otel_ctx_header *ctx_own(void);
 
 /* A process with one string in its resource. */
-int	ctx_publish(int (*how)(const struct otelctx_process *), const char *value, size_t n);
+int	ctx_publish(int (*how)(const struct otelctx_process *), const char *value,
+		    size_t n);
 
 /*
  * Records whose parts all say the same number: trace id, span id, flags, and each

@@ -2,7 +2,9 @@
 /*
  * Attaches a context and looks into the slot: as a program (0 when it is right), or, with
  * -DPLUGIN, as a library to be opened, whose check() says so.  With -DHOST=1 opens the
- * library that its argument names, calls check() on two threads, and closes it.
+ * library that its argument names, calls check() on two threads, and closes it while one of
+ * them lives on.  With -DOWN_SYMBOL the program has a symbol of its own, which takes
+ * precedence over the library's.
  */
 #include <stdint.h>
 
@@ -10,9 +12,21 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-static void *call(void *check)
+static pthread_barrier_t barrier;
+
+static int call(void *check)
 {
-	return (void *)(intptr_t)((int (*)(void))(uintptr_t)check)();
+	return ((int (*)(void))(uintptr_t)check)();
+}
+
+/* Ends when the library is gone, and must not call into it then. */
+static void *call_and_outlive(void *check)
+{
+	int bad = call(check);
+
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return (void *)(intptr_t)bad;
 }
 
 int main(int argc, char **argv)
@@ -21,17 +35,29 @@ int main(int argc, char **argv)
 	void *check = plugin ? dlsym(plugin, "check") : 0, *error;
 	pthread_t thread;
 
-	if (!check || pthread_create(&thread, 0, call, check))
+	pthread_barrier_init(&barrier, 0, 2);
+	if (!check || pthread_create(&thread, 0, call_and_outlive, check))
 		return 10;
-	pthread_join(thread, &error);
-	if (error || call(check))
+	pthread_barrier_wait(&barrier);
+	if (call(check) || dlclose(plugin))
 		return 11;
-	return dlclose(plugin) ? 12 : 0;
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, &error);
+	return error ? 12 : 0;
 }
 #else
 #include "ctx/otelctx.h"
 
+#ifdef OWN_SYMBOL
+__attribute__((visibility("default"))) __thread void *otel_thread_ctx_v1;
+
+static void **otelctx_slot(void)
+{
+	return &otel_thread_ctx_v1;
+}
+#else
 void **otelctx_slot(void);	/* not by its name, which would be an access of another kind */
+#endif
 
 __attribute__((visibility("default")))
 int check(void)
@@ -45,6 +71,9 @@ int check(void)
 		return 1;
 	bad |= otelctx_thread_attach(t) << 1;
 	bad |= (!*slot || *(const uint8_t *)*slot != 1) << 2;
+	for (uint32_t key = 0; key < 30; key++)		/* moves */
+		bad |= (otelctx_thread_append(t, key, "x", 1) != 0) << 4;
+	bad |= (!*slot || ((const uint8_t *)*slot)[26] != 90) << 5;
 	otelctx_thread_destroy(t);
 	return bad | (*slot != 0) << 3;
 }

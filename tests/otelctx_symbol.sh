@@ -81,6 +81,10 @@ matrix() {
 		[ -z "$run" ] || $cc $common -O1 -DHOST=1 "$top/tests/otelctx_symbol.c" -o host -ldl ||
 			bad "$cc $flags" host
 		both_ways library plugin.so "$cc $flags: static, in a plug-in" ${run:+$run ./host ./plugin.so}
+		if [ -n "$run" ]; then
+			$cc $common -O1 -DOWN_SYMBOL "$top/tests/otelctx_symbol.c" ./libx.so -Wl,-rpath,. $export_it \
+				-o own && $run ./own || bad "$cc $flags: a program with a symbol of its own" "exit $?"
+		fi
 		for pie in -pie -no-pie; do
 			$cc $flags $pie $objects test.obj $export_it -o prog -pthread || bad "$cc $flags $pie" executable
 			both_ways executable prog "$cc $flags $pie: executable" ${run:+$run ./prog}
