@@ -290,6 +290,7 @@ int main(void)
 
 	srunner_add_suite(r, bounds_suite());
 	srunner_add_suite(r, process_context_suite());
+	srunner_add_suite(r, process_threads_suite());
 	srunner_add_suite(r, files_suite());
 	srunner_add_suite(r, parse_suite());
 	srunner_run_all(r, CK_ENV);

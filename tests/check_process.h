@@ -53,6 +53,7 @@ const char *layout(const struct image *i);
 Suite	*table_suite(void);
 Suite	*bounds_suite(void);
 Suite	*process_context_suite(void);
+Suite	*process_threads_suite(void);
 Suite	*files_suite(void);
 Suite	*parse_suite(void);
 

@@ -11,7 +11,7 @@
 #include "sidecar/process/table.h"
 
 #define FILES_WAIT_NS	(3 * NS_PER_S)		/* then the plan is made without the rest */
-#define LOOK_AGAIN_NS	(NS_PER_S / 10)		/* at maps that change all the time */
+#define LOOK_AGAIN_NS	(NS_PER_S / 4)		/* at maps that change all the time */
 #define RETRY_MIN_NS	(NS_PER_S / 4)
 #define RETRY_MAX_NS	(64 * NS_PER_S)
 #define ROUNDS_MAX	4u			/* a word leads to a word, and that is all */
@@ -183,6 +183,7 @@ static bool modules_changed(struct process_table *t, struct thread_plan *p)
 
 static void retry_later(struct process_table *t, struct thread_plan *p)
 {
+	p->tried_ns = t->now_ns;
 	p->wait_ns = p->wait_ns ? p->wait_ns * 2 : RETRY_MIN_NS;
 	if (p->wait_ns > RETRY_MAX_NS)
 		p->wait_ns = RETRY_MAX_NS;
@@ -195,7 +196,7 @@ static void finish(struct process_table *t, struct thread_plan *p)
 	if (p->plan.n_ways) {
 		p->state = THREAD_PLAN_MADE;
 		p->wait_ns = 0;
-		p->retry_ns = t->now_ns + LOOK_AGAIN_NS;
+		p->tried_ns = t->now_ns;
 		p->io->i.context_state = RINGSIDE_CONTEXT_UNRESOLVED;
 		install(t, p);
 		return;
@@ -236,9 +237,14 @@ static void begin_files(struct process_table *t, struct thread_plan *p)
 /* Mappings came or went. */
 static void look_again(struct process_table *t, struct thread_plan *p)
 {
+	if (!p->looking) {
+		p->looking = true;
+		p->began_ns = t->now_ns;
+	}
 	if (!files_settled(t, p))
 		return;
-	p->retry_ns = t->now_ns + LOOK_AGAIN_NS;
+	p->looking = false;
+	p->tried_ns = t->now_ns;
 	p->version = p->io->i.version;
 	if (!modules_changed(t, p))
 		return;
@@ -249,19 +255,27 @@ static void look_again(struct process_table *t, struct thread_plan *p)
 static void step(struct process_table *t, struct thread_plan *p)
 {
 	struct image_own *io = p->io;
+	bool changed;
 
 	if (io->ended_ns) {
 		uninstall(t, p);
 		return;
 	}
-	if (p->state == THREAD_PLAN_WORDS || t->now_ns < p->retry_ns)
+	changed = p->version != io->i.version && t->now_ns >= p->tried_ns + LOOK_AGAIN_NS;
+	switch (p->state) {
+	case THREAD_PLAN_WORDS:
 		return;
-	if (p->state == THREAD_PLAN_FAILED)
-		begin_files(t, p);
-	if (p->state == THREAD_PLAN_MADE) {
-		if (p->version != io->i.version)
+	case THREAD_PLAN_MADE:
+		if (changed)
 			look_again(t, p);
 		return;
+	case THREAD_PLAN_FAILED:
+		if (!changed && t->now_ns < p->retry_ns)
+			return;
+		begin_files(t, p);
+		break;
+	case THREAD_PLAN_FILES:
+		break;
 	}
 	if (!files_settled(t, p))
 		return;

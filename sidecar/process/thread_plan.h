@@ -25,10 +25,11 @@ struct thread_plan {
 	struct image_own *io;			/* borrowed: the image owns this */
 	enum thread_plan_state state;
 	bool		 installed;		/* the kernel has it */
+	bool		 looking;		/* MADE: at mappings that came since */
 	uint32_t	 version;		/* of the image's maps that target is of */
 	uint32_t	 rounds;		/* of words */
-	uint64_t	 began_ns;		/* of FILES */
-	uint64_t	 retry_ns, wait_ns;
+	uint64_t	 began_ns;		/* of FILES, and of looking */
+	uint64_t	 tried_ns, retry_ns, wait_ns;
 	struct file	*files[TLS_MAX_MODULES];	/* references, of target.modules */
 	uint32_t	 serials[TLS_MAX_MODULES];	/* of the mappings they were found by */
 	struct tls_target target;
