@@ -176,6 +176,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, answers_that_nobody_took_leave_nothing_open);
 	tcase_add_test(tc, a_storm_of_requests_is_bounded_and_all_are_answered);
 	tcase_add_test(tc, first_resolutions_do_not_take_the_machine);
+	add_context_tests(tc);
 	suite_add_tcase(s, tc);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);

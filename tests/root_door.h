@@ -47,5 +47,6 @@ const struct answer_map *find_exec_of(const struct answer *a, const char *base_n
 void	ck_assert_bytes(const struct answer *a, enum answer_tag tag, const char *want);
 
 void	add_extra_tests(TCase *tc);	/* root_door_extra.c */
+void	add_context_tests(TCase *tc);	/* check_door_context.c */
 
 #endif
