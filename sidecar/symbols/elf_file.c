@@ -207,6 +207,8 @@ static bool take_signature(struct elf_file *e, const struct elf_part *part,
 			      : !strcmp(name, ".rodata")       ? &e->rodata
 			      : !strcmp(name, ".data")	       ? &e->data
 			      : !strcmp(name, ".go.buildinfo") ? &e->go_buildinfo
+			      : !strcmp(name, ".fpcdata")      ? &e->fpcdata
+			      : !strcmp(name, ".rodata.cst4")  ? &e->cst4
 							       : NULL;
 
 	if (to && !to->size)
@@ -244,6 +246,7 @@ static void take_section(struct elf_file *e, const Elf64_Shdr *s, const Elf64_Sh
 		e->dynsym = part;
 		e->dynstr = part_of(e, link);
 	} else if (s->sh_type == SHT_NOTE) {
+		e->has_notes = true;
 		read_notes(e, part.offset, part.size, s->sh_addralign);
 	} else if (!strncmp(name, ".plt", 4) || !strncmp(name, ".rela.", 6)) {
 		take_plt(e, &part, s->sh_type, name);

@@ -47,7 +47,8 @@ struct elf_file {
 	struct elf_text	 text[ELF_MAX_TEXT];
 	bool		 has_sections;
 	struct elf_part	 symtab, strtab, dynsym, dynstr, debugdata, dynamic;
-	struct elf_part	 comment, rodata, data, go_buildinfo;	/* where compilers sign */
+	struct elf_part	 comment, rodata, data, go_buildinfo, fpcdata, cst4;	/* where compilers sign */
+	bool		 has_notes;
 	bool		 has_interp, has_dynamic, has_tls;
 	uint64_t	 tls_vaddr, tls_memsz, tls_align;	/* PT_TLS */
 	struct elf_part	 rela_plt, rela_dyn, plt[ELF_PLT_PARTS];
