@@ -17,7 +17,8 @@
 static bool header_sound(const struct ring_header *h, uint64_t file_bytes)
 {
 	if (h->endian != RING_ENDIAN || h->major != RING_MAJOR ||
-	    h->file_bytes != file_bytes)
+	    h->file_bytes != file_bytes || h->prev_final_seq > UINT64_MAX / 4 ||
+	    h->tail > UINT64_MAX / 4)
 		return false;
 	if (h->block_shift < RING_MIN_SHIFT || h->block_shift > RING_MAX_SHIFT ||
 	    h->nblocks < RING_MIN_BLOCKS || h->nblocks > RING_MAX_BLOCKS ||
@@ -48,11 +49,11 @@ static uint64_t final_seq(int fd, const struct ring_header *h)
 
 	if (!h->tail)
 		return h->prev_final_seq;
-	if (h->final_seq) /* its memory may be gone already */
+	if (ring_number_possible(h, h->final_seq)) /* its memory may be gone already */
 		return h->final_seq;
 	if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)) + 16, &b,
 			sizeof(b)) ||
-	    b.block_no != block || b.first_seq <= h->prev_final_seq)
+	    b.block_no != block || !ring_number_possible(h, b.first_seq))
 		return h->prev_final_seq + h->tail / 32;
 	seq = b.first_seq;
 	for (pos += RING_RECORD_BYTES(sizeof(b)); pos < h->tail;

@@ -119,7 +119,7 @@ static bool walk_last_block(const struct ring_writer *w, struct past *p)
 
 	memcpy(&b, words + 2, sizeof(b));
 	if (words[0] != ring_word0(sizeof(b), RING_T_BLOCK, 0) || b.block_no != block ||
-	    b.first_seq <= w->hdr->prev_final_seq)
+	    !ring_number_possible(w->hdr, b.first_seq))
 		return false;
 	p->seq = b.first_seq;
 	p->last = (struct ring_stamp){ .boot_ns = b.boot_ns, .wall_ns = b.real_ns,

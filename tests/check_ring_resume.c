@@ -350,7 +350,7 @@ START_TEST(everything_held_resolves_after_each_of_many_crashes)
 	fixture_create(64 << 10, 0, 0);
 	r = fixture_open(PARANOID, false);
 	start = ringside_position(r);
-	for (uint64_t i = 0; i < 60; i++) {
+	for (uint64_t i = 0; i < 30; i++) {
 		for (uint64_t k = 0; k < 37 + i * 13 % 700; k++)
 			ck_assert_ok(numbered_put_plain(fx.w, (i * 1000 + k) * 5));
 		ring_writer_publish(fx.w);

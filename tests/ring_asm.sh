@@ -15,7 +15,7 @@ refuses() { body "$1" "$2" "$3" | grep -Eq "$4" && { echo "$2: has $4"; failed=1
 checked=
 flags="-std=gnu11 -O2 -D_GNU_SOURCE -I$srcdir"
 if command -v aarch64-linux-gnu-gcc >/dev/null; then
-	for f in ring_write ring_read ring_file ring_create; do
+	for f in ring_write ring_read ring_file ring_create ring_resume; do
 		aarch64-linux-gnu-gcc $flags -c "$srcdir/shm/$f.c" -o "$dir/$f.o" || exit 1
 	done
 	od=aarch64-linux-gnu-objdump
@@ -31,6 +31,8 @@ if command -v aarch64-linux-gnu-gcc >/dev/null; then
 	wants $od ring_file_state "$dir/ring_file.o" 'ldar'
 	wants $od ring_writer_close "$dir/ring_create.o" 'stlr'
 	wants $od ring_writer_create "$dir/ring_create.o" 'stlr	x'
+	wants $od ring_resume "$dir/ring_resume.o" 'ldar'
+	wants $od ring_resume "$dir/ring_resume.o" 'dmb	ish'
 	checked="$checked arm64"
 fi
 if [ "$(uname -m)" = x86_64 ]; then
