@@ -381,6 +381,32 @@ START_TEST(a_process_that_names_memory_in_a_loop_is_looked_at_at_a_bounded_rate)
 }
 END_TEST
 
+START_TEST(a_context_that_is_never_the_same_changes_labels_once_a_second_in_the_end)
+{
+	struct image *i = known();
+	char name[32];
+
+	for (uint64_t at = SEC; at < 21 * SEC; at += SEC / 40) {
+		hooked(at, 1);
+		if (!was_asked(i))
+			continue;
+		snprintf(name, sizeof(name), "name%llu", (unsigned long long)at);
+		published(i, at, name, NULL, NULL);
+	}
+	ck_assert_uint_ge(i->context_version, 16 + 15);
+	ck_assert_uint_le(i->context_version, 18 + 21);
+	/* Once it behaves, it is heard at once again. */
+	for (uint64_t at = 30 * SEC; at < 31 * SEC; at += SEC / 4) {
+		hooked(at, 1);
+		ck_assert(was_asked(i));
+		snprintf(name, sizeof(name), "calm%llu", (unsigned long long)at);
+		published(i, at, name, NULL, NULL);
+		ck_assert_str_eq(label(i, "service.name"), name);
+	}
+	image_put(table, i);
+}
+END_TEST
+
 START_TEST(who_is_not_sampled_is_not_read_but_its_place_is_remembered)
 {
 	struct image *parent = known(), *child;
@@ -437,6 +463,7 @@ Suite *process_context_suite(void)
 	tcase_add_test(tc, those_without_one_are_looked_at_more_and_more_seldom);
 	tcase_add_test(tc, R10_the_hook_asks_at_once_and_once_more);
 	tcase_add_test(tc, a_process_that_names_memory_in_a_loop_is_looked_at_at_a_bounded_rate);
+	tcase_add_test(tc, a_context_that_is_never_the_same_changes_labels_once_a_second_in_the_end);
 	tcase_add_test(tc, who_is_not_sampled_is_not_read_but_its_place_is_remembered);
 	tcase_add_test(tc, answers_with_impossible_contexts_are_refused);
 	suite_add_tcase(s, tc);

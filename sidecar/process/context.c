@@ -21,6 +21,9 @@
 /* With it. */
 #define FOLLOW_LOOK_NS	(NS_PER_S / 10)	/* of a quick succession of changes the hook tells the first */
 #define GAP_NS		(NS_PER_S / 50)	/* whatever a process does, no more often */
+/* A context that is never the same makes new labels each time, and fills the dictionary. */
+#define RAPID_NS	(2 * NS_PER_S)	/* two changes within it are rapid */
+#define RAPID_MAX	16u		/* so many in a row; then one a second */
 #define REFRESH_NS	(1 * NS_PER_S)
 #define LOST_NS		(10 * NS_PER_S)	/* an answer that has not come by then never will */
 
@@ -57,7 +60,9 @@ static void look(struct process_table *t, struct image_own *io)
 {
 	struct image_context *c = &io->context;
 
-	c->least_ns = t->now_ns + GAP_NS;
+	if (t->now_ns >= c->changed_ns + RAPID_NS)
+		c->rapid = 0;
+	c->least_ns = t->now_ns + (c->rapid > RAPID_MAX ? NS_PER_S : GAP_NS);
 	if (ask(t, io, DOOR_CONTEXT, NULL)) {
 		c->next_ns = t->now_ns + REFUSED_LOOK_NS;
 		return;
@@ -170,6 +175,8 @@ static void take_payload(struct process_table *t, struct image_own *io,
 	set_context(t, io, fresh);
 	io->i.context_version++;
 	io->labels_dirty = true;
+	io->context.rapid++;
+	io->context.changed_ns = t->now_ns;
 }
 
 /* Found, and no context: told once of each state that it is in. */

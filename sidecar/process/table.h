@@ -60,6 +60,8 @@ struct image_context {
 	uint64_t	 least_ns;		/* none before it, whatever is told */
 	uint64_t	 refresh_ns;		/* none before it because of a thread's context */
 	uint32_t	 looks;			/* in vain, in a row */
+	uint32_t	 rapid;			/* changes that followed one another quickly */
+	uint64_t	 changed_ns;		/* the last one */
 };
 
 struct image_own {
