@@ -14,13 +14,28 @@
  * an executable the linker turns the sequences below, which have to be exactly these,
  * into a constant offset.
  */
+
+/*
+ * How the word is named when it is reached.  In a shared library by the public symbol, for
+ * readers that look for its relocation, and so that all writers of a process share one word
+ * (thread_slot_shared.S).  In an executable by a name that is not exported: GNU ld would leave
+ * a relocation for the other, which the startup code of static-pie programs does not know.
+ */
+#ifdef OTELCTX_SHARED
+#define SLOT otel_thread_ctx_v1
+#else
+#define SLOT own_slot
+#endif
+
 	.section .tbss, "awT", %nobits
 	.balign	8
 	.globl	otel_thread_ctx_v1
 	.type	otel_thread_ctx_v1, %object
 	.size	otel_thread_ctx_v1, 8
 otel_thread_ctx_v1:
+own_slot:
 	.zero	8
+	.type	own_slot, %object
 	.globl	otelctx_thread_entry
 	.hidden	otelctx_thread_entry
 	.type	otelctx_thread_entry, %object
@@ -53,7 +68,7 @@ otelctx_thread_entry:
 	.cfi_endproc
 	.size	\name, .-\name
 .endm
-	address_of otelctx_slot, otel_thread_ctx_v1
+	address_of otelctx_slot, SLOT
 	address_of otelctx_entry, otelctx_thread_entry
 
 /*
@@ -67,8 +82,8 @@ otelctx_thread_attach:
 	.cfi_startproc
 	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	leaq	otel_thread_ctx_v1@tlsdesc(%rip), %rax
-	call	*otel_thread_ctx_v1@tlscall(%rax)
+	leaq	SLOT@tlsdesc(%rip), %rax
+	call	*SLOT@tlscall(%rax)
 	addq	%fs:0, %rax
 	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
@@ -117,7 +132,7 @@ otelctx_thread_attach:
 	.cfi_endproc
 	.size	\name, .-\name
 .endm
-	address_of otelctx_slot, otel_thread_ctx_v1
+	address_of otelctx_slot, SLOT
 	address_of otelctx_entry, otelctx_thread_entry
 
 /* int otelctx_thread_attach(t), as above. */
@@ -131,10 +146,10 @@ otelctx_thread_attach:
 	.cfi_offset 29, -16
 	.cfi_offset 30, -8
 	mov	x2, x0			/* the descriptor's function leaves it alone */
-	adrp	x0, :tlsdesc:otel_thread_ctx_v1
-	ldr	x1, [x0, #:tlsdesc_lo12:otel_thread_ctx_v1]
-	add	x0, x0, #:tlsdesc_lo12:otel_thread_ctx_v1
-	.tlsdesccall otel_thread_ctx_v1
+	adrp	x0, :tlsdesc:SLOT
+	ldr	x1, [x0, #:tlsdesc_lo12:SLOT]
+	add	x0, x0, #:tlsdesc_lo12:SLOT
+	.tlsdesccall SLOT
 	blr	x1
 	mrs	x1, tpidr_el0
 	add	x1, x0, x1

@@ -65,7 +65,7 @@ case $flags in
 esac
 
 # libotelctx: the same, and a static library whose symbol an executable can export.
-for file in otelctx.h otelctx.pc libotelctx.a otelctx_example.c; do
+for file in otelctx.h otelctx.pc libotelctx.a libotelctx_pic.a otelctx_example.c; do
 	[ -n "$(find "$dest" -name $file)" ] || fail "no $file"
 done
 [ -z "$(find "$dest" -name otel_ctx_abi.h)" ] || fail "otel_ctx_abi.h is installed; it is private"
