@@ -17,10 +17,16 @@
 static struct tls_facts facts[TLS_MAX_MODULES];
 static struct tls_target target;
 static struct tls_plan plan;
+/* What the walk finds. */
+static struct { uint64_t address, value; } memory[16];
+static uint32_t n_memory;
+static unsigned char record[64];
 
 static void setup(void)
 {
 	memset(&target, 0, sizeof(target));
+	memset(record, 0, sizeof(record));
+	n_memory = 0;
 	target.machine = EM_X86_64;
 	for (uint32_t i = 0; i < TLS_MAX_MODULES; i++)
 		facts[i] = (struct tls_facts){ .machine = EM_X86_64, .align = 8, .memsz = 8 };
@@ -361,9 +367,6 @@ END_TEST
 #define BLOCK 0x555500003000ull
 #define RECORD 0x555500004002ull	/* aligned to two, and no more */
 
-static struct { uint64_t address, value; } memory[16];
-static uint32_t n_memory;
-static unsigned char record[64];
 static struct tls_slot slot;
 
 static int read_synthetic(void *arg, uint64_t address, void *to, size_t n)
