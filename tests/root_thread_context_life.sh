@@ -23,7 +23,7 @@ writes() {
 	wait "$pid" 2>/dev/null
 }
 
-start_sidecar -F 499
+start_sidecar -F 499 --record-events "$dir/events"
 claim "a library that is opened later is found"
 writes 3 ./opens 11 ./lib.so later
 query "$dir/all.json" "$pid" <<'PY'
@@ -116,3 +116,18 @@ lines none "$ringside" record --no-follow -o - --format folded --attr which=othe
 lines some "$ringside" list --span-id $all
 lines none "$ringside" list --attr which=other
 stop_sidecar
+
+claim "a replay of what was recorded gives the same contexts"
+dump "$dir/live.json" --kind sample
+"$ringsided" --replay "$dir/events" --ring "$shm/again" 2>"$dir/replay.log" || fail "--replay: $(tail -3 "$dir/replay.log")"
+dump "$dir/again.json" --kind sample --ring "$shm/again"
+python3 - "$dir/live.json" "$dir/again.json" <<'PY' || fail "the replay says otherwise"
+import json, sys
+def contexts(path):
+    return sorted((s["boot_nano"], s["tid"], s.get("context_state", ""), s.get("trace_id", ""),
+                   json.dumps(s.get("attributes"))) for s in map(json.loads, open(path)))
+live, again = contexts(sys.argv[1]), contexts(sys.argv[2])
+assert live == again, "%d and %d samples; the first that differ: %s" % (
+    len(live), len(again), next((p for p in zip(live, again) if p[0] != p[1]), None))
+assert sum(c[2] == "ok" for c in live) > 100, len(live)
+PY
