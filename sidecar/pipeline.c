@@ -31,6 +31,15 @@ struct pipeline {
 	uint64_t		 announced[RINGSIDE_LOST_MAX];
 };
 
+/* Nobody knows the file any more: nor need the publisher and the worker, whose descriptor it is. */
+static void forget_file(void *arg, struct file *file)
+{
+	struct pipeline *p = arg;
+
+	publisher_file_free(p->publisher, file);
+	pipeline_names_forget(p->pipeline_names, file);
+}
+
 int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
@@ -53,7 +62,7 @@ int pipeline_create(struct pipeline **out, const struct pipeline_options *o)
 		pipeline_destroy(p);
 		return err;
 	}
-	process_set_file_free_fn(o->processes, publisher_file_free, p->publisher);
+	process_set_file_free_fn(o->processes, forget_file, p);
 	process_set_image_free_fn(o->processes, publisher_image_free, p->publisher);
 	*out = p;
 	return 0;

@@ -86,6 +86,12 @@ void pipeline_names_destroy(struct pipeline_names *n)
 	free(n);
 }
 
+void pipeline_names_forget(struct pipeline_names *n, const struct file *f)
+{
+	if (n->symbols && f->state != FILE_UNKNOWN && f->state != FILE_OPENING)
+		symbols_forget(n->symbols, f->id);
+}
+
 /* Sends asks[from..to), all of one file. */
 static void send_asks(struct pipeline_names *n, const struct publish_ask *asks,
 		      uint32_t from, uint32_t to)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct file;
 struct pipeline_names;
 struct process_table;
 struct publisher;
@@ -17,6 +18,8 @@ struct symbols;
 
 int	pipeline_names_create(struct pipeline_names **out, struct process_table *t, struct symbols *s, struct publisher *p,
 			int kallsyms);
+/* The process table forgets the file. */
+void	pipeline_names_forget(struct pipeline_names *n, const struct file *f);
 void	pipeline_names_destroy(struct pipeline_names *n);
 void	pipeline_names_ask(struct pipeline_names *n);		/* sends the publisher's asks */
 /* One raw answer of the worker: 0, or -EBADMSG when the door refused it. */

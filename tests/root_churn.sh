@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What it costs stays put while processes and threads come and go: memory, descriptors, map sizes.
 # CHURN_SECONDS (60) is how long; `make check-long` makes it 20 minutes.  Caches fill up to the memory
-# limit first, and the dead are remembered for a minute: flatness is judged from five minutes on.
+# limit first, and files that nobody maps are remembered too: flatness is judged from five minutes on.
 . "${abs_top_srcdir:-.}/tests/root_lib.sh"
 
 seconds=${CHURN_SECONDS:-60}
@@ -63,7 +63,7 @@ st = look()[1]
 bad = 0
 third = len(looks) // 3
 mean = lambda key, part: sum(l[key] for l in part) / len(part)
-# Each program is a file of its own here, so who is remembered for a minute holds one descriptor: their
+# Each program is a file of its own here, so who is remembered holds one descriptor: their
 # number goes with how fast the churn is, which other jobs on the machine change.
 churn = max(1, mean("processes", looks[2 * third:]) / mean("processes", looks[third:2 * third]))
 for key, slack in (("memory KiB", 1024), ("descriptors", 6), ("heap bytes", 1 << 20), ("map bytes", 0)):
