@@ -17,7 +17,8 @@
 
 #define THREAD_PREFIX "threadlocal."
 
-enum { CONTEXT_RESOURCE = 1, CONTEXT_ATTRIBUTES = 2, RESOURCE_ATTRIBUTES = 1, ARRAY_VALUES = 1 };
+enum { CONTEXT_RESOURCE = 1, CONTEXT_ATTRIBUTES = 2 };
+enum { RESOURCE_ATTRIBUTES = 1, ARRAY_VALUES = 1 };
 
 /* What one of the two fields holds. */
 struct found {

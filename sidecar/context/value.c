@@ -16,7 +16,8 @@ enum { VALUE_STRING = 1, VALUE_BOOL = 2, VALUE_INT = 3, VALUE_DOUBLE = 4, VALUE_
 /* Fields of KeyValue. */
 enum { PAIR_KEY = 1, PAIR_VALUE = 2 };
 
-static const struct { uint32_t number; enum pb_wire wire; enum any_kind kind; } fields[] = {
+static const struct { uint32_t number; enum pb_wire wire; enum any_kind kind;
+} fields[] = {
 	{ VALUE_STRING, PB_BYTES, ANY_STRING },
 	{ VALUE_BOOL, PB_VARINT, ANY_BOOL },
 	{ VALUE_INT, PB_VARINT, ANY_INT },
@@ -64,9 +65,9 @@ int key_value_read(const void *p, size_t n, struct key_value *out)
 		if (f.number == PAIR_KEY) {
 			out->key = f.p;
 			out->key_len = f.n;
-		} else if (f.number == PAIR_VALUE && any_value_read(f.p, f.n, &out->value)) {
-			return -EBADMSG;
 		}
+		if (f.number == PAIR_VALUE && any_value_read(f.p, f.n, &out->value))
+			return -EBADMSG;
 	}
 	return got;
 }

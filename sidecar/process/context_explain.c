@@ -54,7 +54,8 @@ static void where_text(const struct answer_context *r, FILE *out)
 	if (r->version)
 		fprintf(out, "  version   %u\n", r->version);
 	if (r->published_ns)
-		fprintf(out, "  stamp     %" PRIu64 " ns, boot clock of its time namespace\n",
+		fprintf(out,
+			"  stamp     %" PRIu64 " ns, boot clock of its time namespace\n",
 			r->published_ns);
 	if (r->payload_address)
 		fprintf(out, "  payload   %u bytes at 0x%" PRIx64 "\n", r->payload_size,
@@ -87,8 +88,9 @@ static void threads_text(const struct process_context *c, FILE *out)
 		return;
 	fputs("  schema    ", out);
 	explain_text(out, c->schema_name, strlen(c->schema_name));
-	fprintf(out, "%s\n", c->keys_in_resource ? ", declared in the wrong field, the resource"
-						  : "");
+	if (c->keys_in_resource)
+		fputs(", declared in the wrong field, the resource", out);
+	fputc('\n', out);
 	for (uint32_t i = 0; i < c->n_keys; i++) {
 		fprintf(out, "  key %-5u ", i);
 		if (c->keys[i])
@@ -152,16 +154,17 @@ static json_t *process_json(const struct image_own *io)
 	snprintf(stamp, sizeof(stamp), "%" PRIu64, r->published_ns);
 	json_object_set_new(o, "published", json_boolean(!why));
 	json_object_set_new(o, "why", text_or_null(why));
-	json_object_set_new(o, "mapping", r->address ? json_string(context_name_words(r->name))
-						     : json_null());
+	json_object_set_new(o, "mapping",
+			    text_or_null(r->address ? context_name_words(r->name) : NULL));
 	set_address(o, "address", r->address);
 	json_object_set_new(o, "mappings", json_integer(r->places));
 	json_object_set_new(o, "version", json_integer(r->version));
 	json_object_set_new(o, "published_nano", json_string(stamp));
 	json_object_set_new(o, "payload_bytes", json_integer(r->payload_size));
 	set_address(o, "payload_address", r->payload_address);
-	json_object_set_new(o, "resource", io->i.context ? resource_json(&io->i.context->resource)
-							 : json_null());
+	json_object_set_new(o, "resource",
+			    io->i.context ? resource_json(&io->i.context->resource)
+					  : json_null());
 	json_object_set_new(o, "left_out",
 			    json_integer(io->i.context ? io->i.context->left_out : 0));
 	return o;
