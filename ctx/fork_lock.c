@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,20 +19,27 @@ static int take(struct fork_lock *l, pid_t *owner, pid_t self)
 int fork_lock(struct fork_lock *l)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000 };
-	pid_t self = getpid();
+	pid_t self = getpid(), owner;
+	int cancelling;
 
+	/* A thread that was cancelled in close(), say, would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
 	for (;;) {
-		pid_t owner = 0;
-
+		owner = 0;
 		if (take(l, &owner, self))
-			return 0;
+			break;
 		if (owner != self && take(l, &owner, self))
-			return owner != 0;
+			break;
 		nanosleep(&pause, NULL);
 	}
+	l->cancelling = cancelling;
+	return owner != 0;
 }
 
 void fork_unlock(struct fork_lock *l)
 {
+	int cancelling = l->cancelling;
+
 	__atomic_store_n(&l->owner, 0, __ATOMIC_RELEASE);
+	pthread_setcancelstate(cancelling, NULL);
 }

@@ -9,7 +9,8 @@
 #include <sys/types.h>
 
 struct fork_lock {
-	pid_t owner;		/* 0: free */
+	pid_t	owner;		/* 0: free */
+	int	cancelling;	/* the owner's cancel state, off meanwhile */
 };
 
 /*

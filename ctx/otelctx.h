@@ -11,6 +11,10 @@
  * inline, and structs of fixed layout, for foreign function interfaces.  Strings are
  * UTF-8.
  *
+ * Of these functions only otelctx_thread_attach may be called from a signal handler, and in
+ * a thread that has attached before.  A thread may be cancelled in any of them (not
+ * asynchronously); what it had begun is finished first.
+ *
  * fork: the child has no process context until it publishes its own; threads and
  * contexts of the parent mean nothing there but the forking thread's.  vfork and
  * clone(CLONE_VM): the child shares the parent's memory, hence its context; it may call
@@ -168,9 +172,8 @@ struct otelctx_thread_attribute {
 
 /*
  * trace_id: 16 bytes in W3C order, span_id: 8 bytes; both NULL or zero: attributes
- * without a trace. flags: W3C trace flags.  An attribute that is cut or does not fit is
- * no error: see truncated. -EINVAL: one id is zero and the other not, or a key over
- * 255.
+ * without a trace.  flags: W3C trace flags.  An attribute that is cut or does not fit is
+ * no error: see truncated.  -EINVAL: one id is zero and the other not, or a key over 255.
  */
 int	otelctx_thread_create(struct otelctx_thread **out, const uint8_t *trace_id,
 			      const uint8_t *span_id, uint8_t flags,

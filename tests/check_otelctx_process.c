@@ -404,6 +404,29 @@ START_TEST(w18_one_of_many_threads_publishes)
 }
 END_TEST
 
+static void *publish_cancelled(void *arg)
+{
+	(void)arg;
+	pthread_cancel(pthread_self());		/* acts at the next system call that waits */
+	publish("xyz");
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(w18_thread_that_is_cancelled_in_publish_leaves_a_context)
+{
+	struct ctx_mapping m;
+	pthread_t t;
+	void *how;
+
+	ck_assert_int_eq(pthread_create(&t, NULL, publish_cancelled, NULL), 0);
+	pthread_join(t, &how);
+	ck_assert_ptr_eq(how, PTHREAD_CANCELED);
+	ck_assert_int_eq(ctx_find(getpid(), &m), 1);
+	ck_assert_int_eq(update("again"), 0);
+}
+END_TEST
+
 START_TEST(w18_drop_then_publish)
 {
 	struct ctx_mapping m;
@@ -446,6 +469,7 @@ int main(void)
 	tcase_add_test(tc, w16_failed_update_leaves_the_old_context);
 	tcase_add_test(tc, w17_prctl_is_attempted_on_publish_and_on_each_update_though_it_fails);
 	tcase_add_test(tc, w18_one_of_many_threads_publishes);
+	tcase_add_test(tc, w18_thread_that_is_cancelled_in_publish_leaves_a_context);
 	tcase_add_test(tc, w18_drop_then_publish);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, otelctx_update_case());
