@@ -47,7 +47,7 @@ void	 bpf_unload(struct bpf_parts *p);	/* fine after a failed load, and on a zer
 
 /*
  * Two drain intervals of the largest sample on each of ncpu CPUs, a power of two, at least
- * 256 KiB.
+ * 256 KiB.  Thread contexts are not reckoned in: stacks as deep as may be are rarer than they.
  */
 size_t	 bpf_ring_bytes(const struct collect_options *opt, unsigned ncpu);
 
