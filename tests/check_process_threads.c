@@ -2,6 +2,7 @@
 /* How the table comes by plans for thread contexts, and when it takes them back. */
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ctx/otel_ctx_abi.h"
@@ -377,6 +378,33 @@ START_TEST(files_that_never_answer_are_not_waited_for_for_ever)
 }
 END_TEST
 
+static uint32_t being_opened(const struct image *i)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < i->n_maps; k++)
+		n += i->maps[k].file && i->maps[k].file->state == FILE_OPENING;
+	return n;
+}
+
+START_TEST(many_files_are_asked_for_a_few_at_a_time)
+{
+	struct image *i = known();
+	char path[32];
+
+	for (uint64_t k = 0; k < 58; k++) {
+		snprintf(path, sizeof(path), "/lib/lib%u.so", (unsigned)k);
+		mapped(10, 40 + k, 0x10000000 + k * 0x10000, 0x1000, 100 + k, path);
+	}
+	ck_assert_uint_eq(i->n_maps, 60);
+	publish(i, 200, "tlsdesc_v1_dev");
+	ck_assert_uint_eq(being_opened(i), 32);
+	process_tick(table, 300);
+	ck_assert_uint_eq(being_opened(i), 60);
+	image_put(table, i);
+}
+END_TEST
+
 START_TEST(a_kernel_without_room_is_counted)
 {
 	struct process_counts c;
@@ -426,6 +454,7 @@ Suite *process_threads_suite(void)
 	tcase_add_test(t, what_is_not_bound_is_tried_again);
 	tcase_add_test(t, a_reading_that_failed_is_tried_again);
 	tcase_add_test(t, files_that_never_answer_are_not_waited_for_for_ever);
+	tcase_add_test(t, many_files_are_asked_for_a_few_at_a_time);
 	tcase_add_test(t, a_kernel_without_room_is_counted);
 	tcase_add_test(t, words_of_a_wrong_size_are_refused);
 	suite_add_tcase(s, t);

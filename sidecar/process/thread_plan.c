@@ -16,6 +16,7 @@
 #define RETRY_MAX_NS	(64 * NS_PER_S)
 #define ROUNDS_MAX	4u			/* a word leads to a word, and that is all */
 #define FILES_MAX	1024u			/* of one image, looked into */
+#define ASKS_MAX	32u			/* of them at a time: others need the door, too */
 
 #if defined(__aarch64__)
 #define OWN_MACHINE EM_AARCH64
@@ -77,7 +78,7 @@ static bool settled(const struct file *f)
 static bool files_settled(struct process_table *t, struct thread_plan *p)
 {
 	struct image *i = &p->io->i;
-	uint32_t left = 0, looked = 0;
+	uint32_t left = 0, looked = 0, asked = 0;
 
 	for (uint32_t k = 0; k < i->n_maps && looked < FILES_MAX; k++) {
 		const struct mapping *m = &i->maps[k];
@@ -85,7 +86,11 @@ static bool files_settled(struct process_table *t, struct thread_plan *p)
 		if (m->kind != MAPPING_FILE || !m->file)
 			continue;
 		looked++;
-		process_want_file(t, i, m);
+		if (asked < ASKS_MAX && (m->file->state == FILE_UNKNOWN ||
+					 m->file->state == FILE_FAILED)) {
+			process_want_file(t, i, m);
+			asked += m->file->state == FILE_OPENING;
+		}
 		left += !settled(m->file);
 	}
 	return !left || t->now_ns >= p->began_ns + FILES_WAIT_NS;
