@@ -245,8 +245,7 @@ void ring_prev_remove(struct ring_writer *w)
 
 	if (fd >= 0) {
 		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-		    !is_twin(w, &st) && has_magic(fd) && !writer_alive(fd) &&
-		    load(fd, &p))
+		    has_magic(fd) && !writer_alive(fd) && load(fd, &p))
 			ring_punch(&p);
 		close(fd);
 	}

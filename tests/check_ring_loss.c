@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whatever a reader misses is counted: received + lost == produced, always. */
 #include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "shm/reader_state.h"
 #include "shm/writer_state.h"
@@ -231,6 +234,74 @@ START_TEST(writer_side_totals_stand_in_header_and_blocks)
 }
 END_TEST
 
+/* Nobody said publish for two laps: the ring does it, before the tail itself would be
+ * overwritten and every reader lost. */
+START_TEST(batch_longer_than_the_ring_is_published_on_the_way)
+{
+	uint64_t ring, start;
+
+	fixture_create(0, 0, 0);
+	ring = fx.w->data_mask + 1;
+	start = fx.w->pos;
+	for (uint64_t i = 0; fx.w->pos < start + 2 * ring; i++) {
+		ck_assert_ok(numbered_put_plain(fx.w, i));
+		ck_assert_uint_le(fx.w->pos - fx.w->hdr->tail, ring / 2 + 2 * 4096);
+	}
+}
+END_TEST
+
+/* --- overwritten in the middle of a copy -------------------------------------------- */
+
+static uint8_t *fault_page;
+
+/* The reader's copy came to a page that it may not read: the writer goes all round the
+ * ring, then the page may be read. */
+static void lap_under_the_copy(int sig)
+{
+	(void)sig;
+	while (fx.w->block < 2 * fx.w->nblocks)
+		if (numbered_put_plain(fx.w, 999999))
+			abort();
+	ring_writer_publish(fx.w);
+	if (mprotect(fault_page, 4096, PROT_READ))
+		abort();
+}
+
+/* The head and the beginning are of the old record, the rest is of the next lap.  Only the
+ * second look at the announcement can tell. */
+START_TEST(record_overwritten_while_it_is_copied_is_lapped)
+{
+	struct sigaction sa = { .sa_handler = lap_under_the_copy };
+	struct ringside_record rec;
+	struct ringside *r;
+	uint64_t head, before;
+
+	fixture_create(256 << 10, 0, 16384);
+	r = fixture_open(false, true);
+	/* A record that crosses from the first page of the block to its second. */
+	for (before = 0;; before++) {
+		head = fx.w->pos;
+		ck_assert_ok(numbered_put_plain(fx.w, before));
+		if (head % 4096 < 4096 - 48 && head / 4096 != (fx.w->pos - 1) / 4096)
+			break;
+		ck_assert_uint_lt(before, 200);
+	}
+	ring_writer_publish(fx.w);
+	for (uint64_t i = 0; i < before; i++)
+		ck_assert_int_eq(ringside_next(r, &rec), 1);
+	fault_page = (uint8_t *)(uintptr_t)r->f.map + r->f.data_off +
+		     (head / 4096 + 1) * 4096;
+	ck_assert_int_eq(mprotect(fault_page, 4096, PROT_NONE), 0);
+	ck_assert_int_eq(sigaction(SIGSEGV, &sa, NULL), 0);
+	ck_assert_int_eq(ringside_next(r, &rec), 1);
+	ck_assert_uint_eq(rec.kind, RINGSIDE_LOST);
+	ck_assert_uint_eq(rec.lost.cause, RINGSIDE_LOST_LAPPED);
+	ck_assert_uint_ge(rec.lost.count, 1);
+	signal(SIGSEGV, SIG_DFL);
+	ringside_close(r);
+}
+END_TEST
+
 Suite *loss_suite(void)
 {
 	Suite *s = suite_create("ring loss");
@@ -244,6 +315,8 @@ Suite *loss_suite(void)
 	tcase_add_loop_test(tc, lapped_reader_resumes_at_an_old_block, 0, 2);
 	tcase_add_loop_test(tc, batch_longer_than_the_ring_is_counted_too, 0, 2);
 	tcase_add_loop_test(tc, one_lap_plus_minus_a_block, 0, 2);
+	tcase_add_test(tc, batch_longer_than_the_ring_is_published_on_the_way);
+	tcase_add_test(tc, record_overwritten_while_it_is_copied_is_lapped);
 	tcase_add_test(tc, threads_on_one_mapping);
 	tcase_add_test(tc, writer_side_totals_stand_in_header_and_blocks);
 	suite_add_tcase(s, tc);

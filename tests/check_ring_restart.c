@@ -426,6 +426,24 @@ START_TEST(pinned_file_gives_its_memory_back)
 }
 END_TEST
 
+/* Left by a writer that died before its rename: what readers have not read is kept. */
+START_TEST(second_name_of_the_ring_is_no_ring_of_before)
+{
+	struct ringside_counts c;
+	struct ringside *r;
+
+	fixture_create(0, 0, 0);
+	r = fixture_open(PARANOID, true);
+	put_range(0, 100);
+	ck_assert_int_eq(link(fx.path, in_dir("ring.prev")), 0);
+	restart(_i & 2);
+	ck_assert_uint_eq(drain(r).samples, 100);
+	ringside_counts(r, &c);
+	ck_assert_uint_eq(c.lost[RINGSIDE_LOST_LAPPED] + c.corrupt_events, 0);
+	ringside_close(r);
+}
+END_TEST
+
 START_TEST(only_one_previous_ring_is_kept)
 {
 	struct stat st;
@@ -571,6 +589,7 @@ Suite *restart_suite(void)
 	tcase_add_loop_test(tc, vanished_file_stays_readable, 0, 2);
 	tcase_add_loop_test(tc, previous_ring_is_kept_readable_and_then_removed, 0, 4);
 	tcase_add_loop_test(tc, pinned_file_gives_its_memory_back, 0, 2);
+	tcase_add_loop_test(tc, second_name_of_the_ring_is_no_ring_of_before, 0, 4);
 	tcase_add_test(tc, only_one_previous_ring_is_kept);
 	tcase_add_loop_test(tc, liveness_follows_the_lock_even_after_kill_9, 0, 2);
 	tcase_add_loop_test(tc, clean_close_is_told_from_a_crash, 0, 2);
