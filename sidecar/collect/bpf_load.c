@@ -49,6 +49,10 @@ static int capture_line(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
+/*
+ * The 640 bytes of a thread context are not reckoned with: no tick is that deep in the kernel and in user
+ * space at once, and they would double the buffer at 999 Hz.
+ */
 size_t bpf_ring_bytes(const struct collect_options *opt, unsigned ncpu)
 {
 	size_t depth = opt->stack_depth ? opt->stack_depth : EV_MAX_FRAMES;
