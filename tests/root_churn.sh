@@ -66,7 +66,7 @@ mean = lambda key, part: sum(l[key] for l in part) / len(part)
 # Each program is a file of its own here, so who is remembered holds one descriptor: their
 # number goes with how fast the churn is, which other jobs on the machine change.
 churn = max(1, mean("processes", looks[2 * third:]) / mean("processes", looks[third:2 * third]))
-for key, slack in (("memory KiB", 1024), ("descriptors", 6), ("heap bytes", 1 << 20), ("map bytes", 0)):
+for key, slack in (("memory KiB", 1024), ("descriptors", 64), ("heap bytes", 1 << 20), ("map bytes", 0)):
     mid = sum(l[key] for l in looks[third:2 * third]) / third
     late = sum(l[key] for l in looks[2 * third:]) / (len(looks) - 2 * third)
     print("  %-12s first %.0f, middle third %.0f, last third %.0f" % (key, looks[0][key], mid, late))
