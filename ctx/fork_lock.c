@@ -5,8 +5,27 @@
 
 #include "ctx/fork_lock.h"
 
+static uint32_t forks;		/* between the first process that had this memory and this one */
+
+static void in_child(void)
+{
+	forks++;
+}
+
+/* Before other constructors: their handlers of forks run after this one, and ask. */
+static __attribute__((constructor(101))) void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+/* A child that was made past libc, by clone(), still has another pid, in its own namespace. */
+uint64_t process_token(void)
+{
+	return (uint64_t)forks << 32 | (uint32_t)getpid();
+}
+
 /* Pairs with the release in fork_unlock(). */
-static int take(struct fork_lock *l, pid_t *owner, pid_t self)
+static int take(struct fork_lock *l, uint64_t *owner, uint64_t self)
 {
 	return __atomic_compare_exchange_n(&l->owner, owner, self, 0, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
@@ -19,7 +38,7 @@ static int take(struct fork_lock *l, pid_t *owner, pid_t self)
 int fork_lock(struct fork_lock *l)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000 };
-	pid_t self = getpid(), owner;
+	uint64_t self = process_token(), owner;
 	int cancelling;
 
 	/* A thread that was cancelled in close(), say, would keep the lock. */

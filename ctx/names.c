@@ -68,9 +68,12 @@ static void show_pending(struct otelctx_names *names)
 
 int otelctx_names_create(struct otelctx_names **out, const char *const *keys, size_t n)
 {
-	struct otelctx_names *names = calloc(1, sizeof(*names));
+	struct otelctx_names *names;
 	int err = 0;
 
+	if (!keys && n)
+		return -EINVAL;
+	names = calloc(1, sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && err >= 0; i++) {

@@ -43,7 +43,7 @@ struct payload {
 
 static struct {
 	struct fork_lock		 lock;
-	pid_t				 pid;		/* whose; 0: there is none */
+	uint64_t			 process;	/* whose, by process_token(); 0: there is none */
 	struct otel_ctx_header		*header;
 	size_t				 len;		/* of the mapping */
 	struct payload			 payload;
@@ -57,11 +57,11 @@ static struct {
  */
 static void forget_inherited(int torn)
 {
-	if (!context.pid || context.pid == getpid())
+	if (!context.process || context.process == process_token())
 		return;
 	if (!torn)
 		free(context.payload.bytes);
-	context.pid = 0;
+	context.process = 0;
 	context.header = NULL;
 	context.payload = (struct payload){ .bytes = NULL };
 	context.names = NULL;
@@ -71,7 +71,7 @@ static void forget_inherited(int torn)
 static int lock_context(void)
 {
 	int torn = fork_lock(&context.lock);
-	int inherited = context.pid && context.pid != getpid();
+	int inherited = context.process && context.process != process_token();
 
 	forget_inherited(torn);
 	return inherited;
@@ -229,7 +229,7 @@ static void unmap(void)
 {
 	munmap(context.header, context.len);
 	context.header = NULL;
-	context.pid = 0;
+	context.process = 0;
 }
 
 static void stamp(uint64_t ns)
@@ -294,7 +294,7 @@ static int publish(struct payload *p, const struct otelctx_names *names)
 	}
 	context.payload = *p;
 	context.names = names;
-	context.pid = getpid();
+	context.process = process_token();
 	return 0;
 }
 
@@ -323,7 +323,7 @@ int otelctx_process_publish(const struct otelctx_process *p)
 	if (err)
 		return err;
 	lock_context();
-	err = context.pid ? -EEXIST : make_payload(&payload, p, NULL, p->names);
+	err = context.process ? -EEXIST : make_payload(&payload, p, NULL, p->names);
 	if (!err)
 		err = publish(&payload, p->names);
 	if (err)
@@ -341,9 +341,9 @@ int otelctx_process_update(const struct otelctx_process *p)
 		return err;
 	inherited = lock_context();
 	err = -ENOENT;
-	if (context.pid || inherited)
+	if (context.process || inherited)
 		err = make_payload(&payload, p, NULL, p->names);
-	if (!err && context.pid)
+	if (!err && context.process)
 		update(&payload, p->names);
 	else if (!err)
 		err = publish(&payload, p->names);
@@ -358,7 +358,7 @@ int otelctx_process_drop(void)
 	int err = -ENOENT;
 
 	lock_context();
-	if (context.pid) {
+	if (context.process) {
 		stamp(0);
 		unmap();
 		free(context.payload.bytes);
@@ -375,7 +375,7 @@ int process_context_renew(const struct otelctx_names *names)
 	struct payload payload;
 	int err;
 
-	if (!context.pid || context.names != names)
+	if (!context.process || context.names != names)
 		return 0;
 	err = make_payload(&payload, NULL, &context.payload, names);
 	if (!err)

@@ -118,6 +118,8 @@ static void put_string(struct protobuf *p, uint8_t tag, const void *s, size_t n)
 {
 	size_t end = p->at;
 
+	if (!s && n)
+		return fail(p, -EINVAL);
 	if (n > p->at)
 		fail(p, -E2BIG);
 	else if (utf8_check(s, n))
@@ -129,6 +131,11 @@ static void put_string(struct protobuf *p, uint8_t tag, const void *s, size_t n)
 static void put_attribute(struct protobuf *p, uint8_t tag,
 			  const struct otelctx_attribute *a, unsigned int depth);
 
+static int takes_memory(uint32_t type)
+{
+	return type == OTELCTX_STRING || type >= OTELCTX_BYTES;
+}
+
 /* An AnyValue, without what is around it. */
 static void put_value(struct protobuf *p, const struct otelctx_value *v,
 		      unsigned int depth)
@@ -136,7 +143,8 @@ static void put_value(struct protobuf *p, const struct otelctx_value *v,
 	size_t end = p->at, item;
 
 	if (depth > OTELCTX_DEPTH_MAX ||
-	    (v->type >= OTELCTX_ARRAY && v->n == OTELCTX_NUL))	/* no string, so no NUL */
+	    (v->type >= OTELCTX_ARRAY && v->n == OTELCTX_NUL) ||	/* no string, so no NUL */
+	    (takes_memory(v->type) && !v->u.data && v->n))
 		return fail(p, -EINVAL);
 	switch (v->type) {
 	case OTELCTX_NONE:

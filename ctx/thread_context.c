@@ -177,6 +177,8 @@ int otelctx_thread_append(struct otelctx_thread *t, uint32_t key, const void *va
 
 static int check_attributes(const struct otelctx_thread_attribute *a, size_t n)
 {
+	if (!a && n)
+		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
 		if (a[i].key >= OTEL_THREAD_CTX_KEYS_MAX ||
 		    (!a[i].value && length_of(a[i].value, a[i].n)))

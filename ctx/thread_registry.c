@@ -25,7 +25,7 @@ _Static_assert(offsetof(struct otelctx_thread, holder) == 8, "compared");
 
 static struct {
 	struct fork_lock	 lock;
-	pid_t			 pid;		/* whose threads these are */
+	uint64_t		 process;	/* whose threads these are */
 	pthread_key_t		 key;		/* tells when a thread ends */
 	int			 have_key;
 	struct thread_entry	*first;
@@ -47,16 +47,16 @@ static __attribute__((destructor)) void forget_key(void)
 
 static void lock(void)
 {
-	pid_t self = getpid();
+	uint64_t self = process_token();
 
 	/*
 	 * A fork copied the registry; of its threads only the caller's can be in this
 	 * process.
 	 */
-	if (fork_lock(&registry.lock) || registry.pid != self) {
+	if (fork_lock(&registry.lock) || registry.process != self) {
 		struct thread_entry *mine = otelctx_entry();
 
-		registry.pid = self;
+		registry.process = self;
 		registry.first = NULL;
 		if (mine->state == THREAD_REGISTERED) {
 			mine->next = mine->prev = NULL;
@@ -83,7 +83,7 @@ static void in_child(void)
 static __attribute__((constructor)) void find_entry(void)
 {
 	entry_behind_slot = (void *)(otelctx_slot() + 1) == (void *)otelctx_entry();
-	registry.pid = getpid();
+	registry.process = process_token();
 	pthread_atfork(NULL, NULL, in_child);	/* without it lock() notices the pid */
 }
 

@@ -199,6 +199,8 @@ static void on_names(void *arg, uint64_t info)
 
 static void apply_held(struct live *l)
 {
+	/* Readings are what makes memory grow fast. */
+	l->applied_bytes += l->held_bytes;
 	for (uint32_t i = 0; i < l->n_held; i++) {
 		struct held_reading *h = &l->held[i];
 
@@ -208,6 +210,8 @@ static void apply_held(struct live *l)
 	}
 	l->n_held = 0;
 	l->held_bytes = 0;
+	if (l->applied_bytes > l->config->memory_limit / 32)
+		live_memory(l);
 }
 
 static void take_readings(struct live *l)
@@ -298,7 +302,8 @@ static void account(struct live *l)
 		return;
 	record(l, JOURNAL_LOSSES, &s, sizeof(s));
 	pipeline_stats(l->pipeline, &s.stats, s.boot_ns);
-	live_memory(l, s.stats.bpf_map_bytes);
+	l->bpf_map_bytes = s.stats.bpf_map_bytes;
+	live_memory(l);
 }
 
 /* Rules that look as if they were meant otherwise: told once each. */

@@ -73,6 +73,8 @@ struct live {
 	struct held_reading	 held[LIVE_HELD];
 	uint32_t		 n_held;
 	size_t			 held_bytes;
+	size_t			 applied_bytes;	/* of readings, since memory was measured */
+	size_t			 bpf_map_bytes;	/* when it was measured last */
 	char			*warnings[LIVE_WARNINGS];
 	uint32_t		 n_warnings;
 	bool			 worker_lost;	/* was told, too */
@@ -111,8 +113,8 @@ int	live_open_pipeline(struct live *l, const struct config *c);
 
 /* Heap and BPF maps, the worker's heap included (main_memory.c). */
 size_t	live_heap_bytes(const struct live *l);
-/* Once a second: keeps them below --memory-limit. */
-void	live_memory(struct live *l, size_t bpf_map_bytes);
+/* Once a second and after many readings: keeps them below --memory-limit. */
+void	live_memory(struct live *l);
 
 /* Writes the status page (main_status.c). */
 void	live_status(struct live *l);

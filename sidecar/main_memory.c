@@ -19,12 +19,13 @@ size_t live_heap_bytes(const struct live *l)
 	return m.uordblks + m.hblkhd + (l->symbols ? symbols_worker_bytes(l->symbols) : 0);
 }
 
-void live_memory(struct live *l, size_t bpf_map_bytes)
+void live_memory(struct live *l)
 {
 	/* What one busy second adds still has room below the limit. */
 	uint64_t near = l->config->memory_limit - l->config->memory_limit / 8;
 
-	if (live_heap_bytes(l) + bpf_map_bytes <= near) {
+	l->applied_bytes = 0;
+	if (live_heap_bytes(l) + l->bpf_map_bytes <= near) {
 		l->trims = 0;
 		return;
 	}
@@ -34,4 +35,5 @@ void live_memory(struct live *l, size_t bpf_map_bytes)
 	if (l->journal)
 		journal_append(l->journal, JOURNAL_TRIM, NULL, 0);
 	pipeline_trim(l->pipeline);
+	malloc_trim(0);
 }

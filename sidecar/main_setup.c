@@ -316,6 +316,8 @@ int live_open_pipeline(struct live *l, const struct config *c)
 		.label_cache_size = c->label_cache_size,
 		.local_only = c->kubernetes.local_only,
 		.rules_may_come = c->config_path != NULL,
+		/* Each costs about as much again as labels of its process. */
+		.context_bytes_max = c->memory_limit / 8,
 	};
 	struct pipeline_options o = {
 		.writer = l->writer,

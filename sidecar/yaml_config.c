@@ -265,12 +265,22 @@ static ssize_t read_all(int fd, char *buf, size_t cap)
 int yaml_config_read(struct config *c, const char *path, FILE *out, struct yaml_result *r)
 {
 	ssize_t n = -ENOMEM;
+	struct stat st = { 0 };
 	char *text;
 	int fd;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Never wait: a pipe in its place would stop the sidecar at a reload. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		if (S_ISDIR(st.st_mode))
+			return -EISDIR;
+		fprintf(out, "%s:1:1: error: not a regular file\n", path);
+		r->errors++;
+		return 0;
+	}
 	text = malloc(YAML_CONFIG_MAX + 1);
 	if (text)
 		n = read_all(fd, text, YAML_CONFIG_MAX + 1);

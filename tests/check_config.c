@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "sidecar/config.h"
 #include "sidecar/log.h"
@@ -344,6 +345,23 @@ static int check(const char *text)
 	return code;
 }
 
+/* A pipe in its place would wait for a writer. */
+START_TEST(what_is_no_regular_file_is_refused_at_once)
+{
+	char path[] = "/tmp/check-config-XXXXXX", fifo[64];
+	FILE *f = fmemopen(said, sizeof(said) - 1, "w");
+
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	snprintf(fifo, sizeof(fifo), "%s/c.yaml", path);
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	ck_assert_int_eq(config_check_file(fifo, f), 2);
+	fclose(f);
+	ck_assert_ptr_nonnull(strstr(said, "c.yaml:1:1: error: not a regular file"));
+	unlink(fifo);
+	rmdir(path);
+}
+END_TEST
+
 static const char whole[] =
 	"# all of it\n"
 	"ring: /f/ring\nring_size: 32M\ndict_size: 1M\ngroup: adm\nmode: 0600\nfrequency: 99\n"
@@ -555,6 +573,7 @@ int main(void)
 	tcase_add_test(opts, frequency_above_the_kernels_is_refused_with_the_remedy);
 	tcase_add_test(opts, help_and_version_win_over_what_follows);
 	tcase_add_test(opts, help_and_man_page_name_every_option);
+	tcase_add_test(file, what_is_no_regular_file_is_refused_at_once);
 	tcase_add_test(file, file_sets_everything_and_an_option_beats_it);
 	tcase_add_test(file, reload_reads_the_file_again_and_keeps_the_old_one_when_bad);
 	tcase_add_loop_test(file, file_errors_have_their_place, 0, N(files));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sidecar/labels/explain_text.h"
 #include "sidecar/labels/resolver.h"
 #include "sidecar/labels/text.h"
 
@@ -162,13 +163,25 @@ START_TEST(a_process_can_not_pass_for_another_host_container_or_process)
 		otel_env_parse(
 			"host.name=evil,host.id=1,container.id=c,container.image.name=i,"
 			"k8s.node.name=n,process.pid=1,process.executable.path=/x,process.parent_pid=1,"
-			"k8s.pod.name=p,hostname=ok,deployment.environment.name=prod,comm=fake,e=",
+			"__meta_x=y,k8s.pod.name=p,hostname=ok,deployment.environment.name=prod,comm=fake,e=",
 			NULL, false, &env),
 		0);
 	expect(&nowhere, &p,
 	       "service.name=x process.pid=9 comm=x k8s.pod.name=p hostname=ok "
 	       "deployment.environment.name=prod e=");
 	otel_env_free(&env);
+}
+END_TEST
+
+START_TEST(what_would_act_on_a_terminal_is_escaped)
+{
+	static const char hostile[] = "a\x1b[2J\xc2\x9bz\xe2\x80\xae\xff\xf0\x9f\x98\x80";
+	char out[128] = "";
+	FILE *f = fmemopen(out, sizeof(out) - 1, "w");
+
+	explain_text(f, hostile, sizeof(hostile) - 1);
+	fclose(f);
+	ck_assert_str_eq(out, "a\\x1b[2J\\u{9b}z\\u{202e}\xef\xbf\xbd\xf0\x9f\x98\x80");
 }
 END_TEST
 
@@ -411,6 +424,7 @@ int main(void)
 	tcase_add_test(tc, what_a_process_published_comes_before_its_environment);
 	tcase_add_test(tc, an_executable_says_nothing_until_somebody_looked);
 	tcase_add_test(tc, pod_facts_become_labels_and_attributes);
+	tcase_add_test(tc, what_would_act_on_a_terminal_is_escaped);
 	tcase_add_test(tc, a_process_can_not_pass_for_another_host_container_or_process);
 	tcase_add_test(tc, the_node_is_a_kubernetes_node_only_in_a_cluster);
 	tcase_add_test(tc, a_kernel_thread_has_a_name_and_nothing_else);

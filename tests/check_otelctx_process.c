@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,70 @@ START_TEST(w14_forked_child_has_no_context_until_it_publishes)
 }
 END_TEST
 
+/* In a new pid namespace, whose first child has its parent's pid: 1, as that one has. */
+static void first_of_two_namespaces(void)
+{
+	int status;
+	pid_t pid;
+
+	CHILD(getpid() == 1 && publish("outer") == 0);
+	if (unshare(CLONE_NEWPID))
+		_exit(77);
+	pid = fork();
+	if (!pid) {
+		CHILD(getpid() == 1);
+		CHILD(update("inner") == 0 && publish("inner") == -EEXIST);
+		_exit(0);
+	}
+	CHILD(waitpid(pid, &status, 0) == pid);
+	CHILD(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHILD(update("outer") == 0);
+	_exit(0);
+}
+
+START_TEST(w14_child_with_its_parents_pid_is_a_child)
+{
+	int status;
+	pid_t pid = fork(), first;
+
+	if (!pid) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
+			_exit(77);
+		first = fork();
+		if (!first)
+			first_of_two_namespaces();
+		CHILD(waitpid(first, &status, 0) == first && WIFEXITED(status));
+		_exit(WEXITSTATUS(status));
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		puts("not checked: no pid namespaces for us here");
+	else
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child: status %x", status);
+}
+END_TEST
+
+START_TEST(memory_that_is_not_there_is_an_error)
+{
+	struct otelctx_attribute a = { .key = "k" };
+	struct otelctx_process p = { .size = sizeof(p), .resource = &a, .n_resource = 1 };
+	struct otelctx_names *names;
+	struct otelctx_thread *thread;
+	static const struct otelctx_value none[] = {
+		{ .type = OTELCTX_STRING, .n = 5 }, { .type = OTELCTX_STRING, .n = OTELCTX_NUL },
+		{ .type = OTELCTX_BYTES, .n = 1 }, { .type = OTELCTX_ARRAY, .n = 2 },
+		{ .type = OTELCTX_KVLIST, .n = 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		a.value = none[i];
+		ck_assert_int_eq(otelctx_process_publish(&p), -EINVAL);
+	}
+	ck_assert_int_eq(otelctx_names_create(&names, NULL, 3), -EINVAL);
+	ck_assert_int_eq(otelctx_thread_create(&thread, NULL, NULL, 0, NULL, 3), -EINVAL);
+}
+END_TEST
+
 static int stop_updating;
 
 static void *update_all_the_time(void *arg)
@@ -459,6 +524,8 @@ int main(void)
 	tcase_add_test(tc, w14_no_publication_without_dontfork);
 	tcase_add_test(tc, w14_smaps_say_dontfork);
 	tcase_add_loop_test(tc, w14_forked_child_has_no_context_until_it_publishes, 0, 6);
+	tcase_add_test(tc, w14_child_with_its_parents_pid_is_a_child);
+	tcase_add_test(tc, memory_that_is_not_there_is_an_error);
 	if (SANITIZED)
 		puts("under a sanitizer: no fork in the middle of an update");
 	else

@@ -7,17 +7,30 @@
 
 #include "sidecar/labels/text.h"
 
+/* Controls, and what makes a terminal show other text than what is there. */
+static bool is_deceptive(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+	       (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
+}
+
 void explain_text(FILE *out, const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	char *valid = NULL;
+	size_t len;
 
-		if (c < 0x20 || c == 0x7f ||
-		    (c == 0xc2 && i + 1 < n && (unsigned char)s[i + 1] < 0xa0))
-			fprintf(out, "\\x%02x", c);
+	if (text_valid_utf8(s, n, n * 3, &valid))
+		return;
+	for (const char *p = valid; *p; p += len) {
+		uint32_t c = text_code_point(p, &len);
+
+		if (is_deceptive(c))
+			fprintf(out, c < 0x80 ? "\\x%02x" : "\\u{%x}", (unsigned)c);
 		else
-			fputc(c, out);
+			fwrite(p, 1, len, out);
 	}
+	free(valid);
 }
 
 json_t *explain_text_json(const char *s, size_t n)

@@ -10,7 +10,7 @@
 /* What a process may not say of itself: it would pass for another host, container or
  * process. */
 static const char *const refused[] = {
-	"host.", "container.", "k8s.node.", "process.executable.",	/* everything below */
+	"host.", "container.", "k8s.node.", "process.executable.", "__",	/* everything below */
 	KEY_PID, KEY_PARENT_PID, KEY_SERVICE_NAME,			/* exactly */
 };
 
@@ -45,7 +45,7 @@ bool attribute_is_refused(const char *key)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		size_t n = strlen(refused[i]);
 
-		if (refused[i][n - 1] == '.' ? !strncmp(key, refused[i], n)
+		if (refused[i][n - 1] == '.' || refused[i][n - 1] == '_' ? !strncmp(key, refused[i], n)
 					     : !strcmp(key, refused[i]))
 			return true;
 	}

@@ -147,7 +147,7 @@ static int explain_in_json(struct chain *c, const struct label_process *p, FILE 
 		json_object_set_new(all, "schema_url", json_string(LABELS_SCHEMA_URL));
 	}
 	label_set_free(s);
-	if (!err && json_dumpf(all, out, JSON_COMPACT))
+	if (!err && json_dumpf(all, out, JSON_COMPACT | JSON_ENSURE_ASCII))
 		err = -EIO;
 	fputc('\n', out);
 	json_decref(all);

@@ -63,8 +63,14 @@ static uint32_t code_point(const char *s, size_t len)
 	case 1:  return u[0];
 	case 2:  return (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
 	case 3:  return (u[0] & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
-	default: return 0x10000;		/* no white space up there */
+	default: return (u[0] & 7u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 	}
+}
+
+uint32_t text_code_point(const char *s, size_t *len)
+{
+	*len = sequence_length((unsigned char)s[0]);
+	return code_point(s, *len);
 }
 
 static bool is_space(uint32_t c)

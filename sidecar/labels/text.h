@@ -4,6 +4,7 @@
 #define RINGSIDE_LABELS_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Moves *s and *n past white space (Unicode's White_Space) at both ends. */
 void	text_trim(const char **s, size_t *n);
@@ -12,6 +13,8 @@ void	text_trim(const char **s, size_t *n);
  * At most max bytes, cut on a code point.  0 or -ENOMEM; free() *out.
  */
 int	text_valid_utf8(const char *s, size_t n, size_t max, char **out);
+/* The first code point of valid UTF-8, and how many bytes it takes. */
+uint32_t text_code_point(const char *s, size_t *len);
 /* Length of s cut to max bytes without splitting a code point. */
 size_t	text_cut(const char *s, size_t n, size_t max);
 

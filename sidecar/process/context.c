@@ -27,7 +27,6 @@
 #define REFRESH_NS	(1 * NS_PER_S)
 #define LOST_NS		(10 * NS_PER_S)	/* an answer that has not come by then never will */
 
-#define CONTEXTS_BYTES_MAX (64u << 20)
 
 /* An eighth more or less, by pid: those that were seen at one moment are not looked at at
  * one. */
@@ -158,7 +157,7 @@ static void take_payload(struct process_table *t, struct image_own *io,
 	int err = process_context_parse(&fresh, b->p, b->n, a->context->published_ns);
 
 	io->context.malformed = err != 0;
-	if (!err && t->context_bytes + fresh->bytes > CONTEXTS_BYTES_MAX) {
+	if (!err && t->context_bytes + fresh->bytes > t->o.context_bytes_max) {
 		process_context_put(fresh);
 		err = -1;
 	}

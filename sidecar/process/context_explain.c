@@ -197,7 +197,7 @@ static int all_json(const struct image_own *io, const struct explained_threads *
 	json_object_set_new(o, "comm", text_or_null(io->i.comm));
 	json_object_set_new(o, "process_context", process_json(io));
 	json_object_set_new(o, "thread_context", threads_json(io, threads));
-	err = json_dumpf(o, out, JSON_COMPACT) ? -EIO : 0;
+	err = json_dumpf(o, out, JSON_COMPACT | JSON_ENSURE_ASCII) ? -EIO : 0;
 	json_decref(o);
 	fputc('\n', out);
 	return err;

@@ -115,6 +115,7 @@ struct process_options {
 	uint64_t	 label_ttl_ns; uint32_t label_cache_size;	/* 0: the resolver's defaults */
 	bool		 local_only;		/* nothing of pods but the container's id */
 	const char	*revision;		/* of ringsided */
+	size_t		 context_bytes_max;	/* of all process contexts together: more are refused; 0: 16 MiB */
 	bool		 rules_may_come;	/* command lines are read for them from the start */
 };
 int	process_table_create(struct process_table **out, const struct process_options *o, struct door *door);

@@ -209,6 +209,8 @@ int process_table_create(struct process_table **out, const struct process_option
 		t->o.grace_ns = 10 * NS_PER_S;
 	if (!t->o.max_processes)
 		t->o.max_processes = 65536;
+	if (!t->o.context_bytes_max)
+		t->o.context_bytes_max = 16u << 20;
 	if (!t->o.max_maps)
 		t->o.max_maps = 8192;
 	t->in_cluster = cluster && cluster[0];
