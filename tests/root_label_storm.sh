@@ -18,13 +18,15 @@ usual() {
 	wait $pid
 	dump "$dir/$1.json" -p $pid
 	query "$dir/$1.json" "$copy" "role-$1" <<'EOF'
-ss = samples()
+# The storm has used up all numbers by now: others had this one before.
+ss = [s for s in samples() if s["comm"] in ("worker", args[1][:15])]
 check(len(ss) > 60, "sampled: %d" % len(ss))
 labelled = settled(ss)
 for key, want in (("service.name", "shop"), ("tier", "front"), ("role", args[1]),
                   ("process.executable.path", args[0])):
     check({s["resource"].get(key) for s in labelled} == {want}, "%s is %s: %s" % (key, want, {s["resource"].get(key) for s in labelled}))
-check(not [s for s in ss if s["resource"].get("service.name") not in ("shop", "worker", "sh")], "it never has another's service")
+names = {s["resource"].get("service.name") for s in ss}
+check(names <= {"shop", "worker"}, "it never has another's service: %s" % names)
 EOF
 }
 # bounded: heap + maps by the sidecar's own account.
@@ -38,9 +40,10 @@ claim "processes, for $seconds s"
 count() { awk '$1 == "processes" { print $2 }' /proc/stat; }
 before=$(count)
 begin=$(date +%s)
+storms=
 for job in 1 2; do
 	(while [ $(($(date +%s) - begin)) -lt "$seconds" ]; do "$dir/brief" 200 0; done) &
-	jobs="${jobs:-} $!"
+	storms="$storms $!"
 	started="$! $started"
 done
 for third in 1 2 3; do
@@ -48,7 +51,7 @@ for third in 1 2 3; do
 	bounded "after $((third * seconds / 3)) s"
 done
 # shellcheck disable=SC2086
-wait $jobs
+wait $storms
 echo "  $(($(count) - before)) processes and threads, $((($(count) - before) / seconds)) a second"
 echo "  lost: $(status lost)"
 echo "  degraded: $(status degraded)"
