@@ -210,7 +210,8 @@ static int explain_one(struct explain *x, struct config *c)
 	static const char *const why[] = {
 		[IMAGE_EVENTS] = "it did not answer in time",
 		[IMAGE_GONE] = "it is gone",
-		[IMAGE_UNREADABLE] = "permission denied; run as root",
+		[IMAGE_UNREADABLE] = "permission denied: SYS_PTRACE and DAC_READ_SEARCH are needed (run as root), "
+				     "and a security module may forbid it to root too",
 		[IMAGE_TIMEOUT] = "it blocks whoever reads it"
 	};
 	struct ev_sample s;
