@@ -142,6 +142,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static struct otelctx_names *names;
+
 static void publish(void)
 {
 	static const char *const keys[] = { "serial", "thread" };
@@ -150,8 +152,9 @@ static void publish(void)
 	};
 	struct otelctx_process process = { .size = sizeof(process), .resource = &resource,
 					   .n_resource = 1 };
-	int error = otelctx_names_create(&process.names, keys, 2);
+	int error = otelctx_names_create(&names, keys, 2);
 
+	process.names = names;
 	if (!error)
 		error = otelctx_process_publish(&process);
 	if (error)
@@ -195,7 +198,10 @@ static int run(void)
 		switches += workers[i].count;
 	}
 	printf("switches %" PRIu64 "\n", switches);
-	return otelctx_process_drop() != 0;
+	if (otelctx_process_drop())
+		return 1;
+	otelctx_names_destroy(names);
+	return 0;
 }
 
 /* --- verify --- */

@@ -52,6 +52,7 @@ static int publish_types(void)
 static int publish_string(size_t n)
 {
 	char *s = malloc(n + 1);
+	int error;
 	struct otelctx_attribute a = { .key = s, .value = STR(s) };
 	const struct otelctx_process p = {
 		.size = sizeof(p), .resource = &a, .n_resource = 1,
@@ -61,7 +62,9 @@ static int publish_string(size_t n)
 		return -1;
 	memset(s, 'x', n);
 	s[n] = '\0';
-	return otelctx_process_publish(&p);
+	error = otelctx_process_publish(&p);
+	free(s);		/* published is a copy */
+	return error;
 }
 
 static int publish_names(size_t n)

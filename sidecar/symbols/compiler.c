@@ -146,10 +146,11 @@ static bool take_rust(const struct elf_file *e, const struct bytes *comment,
 /* Its standard library holds the version as a string of its own: 4.13.1, 5.2.0. */
 static bool take_ocaml(const struct bytes *rodata, const struct bytes *data, char *out)
 {
-	const char *at = data->p, *end = at + data->n;
+	const char *at = data->p, *end;
 
 	if (!has_both(rodata, "OCAMLRUN", "PARAM"))
 		return false;
+	end = at ? at + data->n : NULL;
 	for (; at && at + 6 < end; at = memchr(at + 1, 0, (size_t)(end - at - 1))) {
 		const char *s = *at ? at : at + 1;
 		size_t n = version_length(s);
