@@ -29,6 +29,7 @@ struct ring_file {
 	ino_t		 ino;
 	uint32_t	 shift, nblocks, max_payload;
 	uint64_t	 data_off, data_bytes, dict_off, half_bytes, file_bytes;
+	uint64_t	 prev_final_seq; /* numbers of this file are above it */
 	uint16_t	 major, minor;
 	uint8_t		 uuid[16];
 };

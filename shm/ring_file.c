@@ -147,6 +147,7 @@ static int check_header(struct ring_file *f, const struct ring_header *h,
 	f->dict_off = h->dict_off;
 	f->half_bytes = h->dict_bytes / 2;
 	f->file_bytes = h->file_bytes;
+	f->prev_final_seq = h->prev_final_seq;
 	f->major = h->major;
 	f->minor = h->minor;
 	memcpy(f->uuid, h->uuid, sizeof(f->uuid));

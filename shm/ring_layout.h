@@ -182,6 +182,7 @@ _Static_assert(sizeof(struct ring_header) == RING_PAGE0_BYTES, "page 0");
 /* --- records ------------------------------------------------------------------------ */
 
 #define RING_ALIGN		16u
+#define RING_MIN_RECORD	32u		/* bytes of one with a number: no file holds more than that */
 #define RING_RECORD_BYTES(len)	((16u + (uint64_t)(len) + 15u) & ~(uint64_t)15u)
 
 enum ring_type {

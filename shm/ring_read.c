@@ -275,10 +275,28 @@ static int enter_block(struct ringside *r, const struct ring_block *b,
 	return 1;
 }
 
+/*
+ * Everything after a block is judged by its first number, so a damaged one would make us
+ * blind to what is sound: the file must be able to hold it, and the record behind the
+ * header, when it is there already, must have it too.
+ */
+static bool number_holds(const struct ringside *r, uint64_t block, uint64_t first_seq,
+			 const uint64_t *next)
+{
+	uint64_t w0 = next ? ring_relaxed_load(next) : ring_word0(0, RING_T_PAD, 0);
+
+	if (first_seq <= r->f.prev_final_seq ||
+	    first_seq - r->f.prev_final_seq - 1 > (block << r->f.shift) / RING_MIN_RECORD)
+		return false;
+	return ring_word0_type(w0) == RING_T_PAD ||
+	       (uint32_t)ring_relaxed_load(next + 1) == (uint32_t)first_seq;
+}
+
 static int step_block(struct ringside *r, const struct head *h,
 		      struct ringside_record *rec)
 {
 	struct ring_block b;
+	bool holds;
 	int n;
 
 	if (h->len != sizeof(b))
@@ -289,12 +307,14 @@ static int step_block(struct ringside *r, const struct head *h,
 	if (n)
 		return n;
 	ring_copy_out(&b, h->words + 2, sizeof(b));
+	holds = number_holds(r, h->block, b.first_seq,
+			     h->avail - h->need >= 16 ? h->words + h->need / 8 : NULL);
 	n = ring_intact(r, h->block);
 	if (n < 0)
 		return n;
 	if (!n)
 		return lapped(r);
-	if (b.block_no != h->block)
+	if (b.block_no != h->block || !holds)
 		return broken(r);
 	return enter_block(r, &b, rec);
 }
@@ -429,16 +449,18 @@ int ringside_next(struct ringside *r, struct ringside_record *rec)
 
 int ring_block_header(struct ringside *r, uint64_t block, struct ring_block *out)
 {
-	struct { uint64_t words[2]; struct ring_block b; } raw;
-	uint64_t pos = block << r->f.shift, tail;
+	struct { uint64_t words[2]; struct ring_block b; uint64_t next[2]; } raw;
+	uint64_t pos = block << r->f.shift, tail, len = sizeof(raw);
 	int n = ring_file_tail(&r->f, &tail);
 
 	if (n)
 		return n;
 	if (tail < pos + sizeof(raw))
+		len = offsetof(typeof(raw), next);
+	if (tail < pos + len)
 		return 0;
 	n = ring_file_read(&r->f, r->f.data_off + (pos & (r->f.data_bytes - 1)), &raw,
-			   sizeof(raw));
+			   len);
 	if (n)
 		return n;
 	n = ring_intact(r, block);
@@ -446,7 +468,9 @@ int ring_block_header(struct ringside *r, uint64_t block, struct ring_block *out
 		return n;
 	*out = raw.b;
 	return raw.words[0] == ring_word0(sizeof(raw.b), RING_T_BLOCK, 0) &&
-	       raw.b.block_no == block;
+	       raw.b.block_no == block &&
+	       number_holds(r, block, raw.b.first_seq,
+			    len == sizeof(raw) ? raw.next : NULL);
 }
 
 uint64_t ringside_position(const struct ringside *r)

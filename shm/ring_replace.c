@@ -54,7 +54,7 @@ static uint64_t final_seq(int fd, const struct ring_header *h)
 	if (!read_words(fd, h->data_off + (pos & (h->data_bytes - 1)) + 16, &b,
 			sizeof(b)) ||
 	    b.block_no != block || !ring_number_possible(h, b.first_seq))
-		return h->prev_final_seq + h->tail / 32;
+		return h->prev_final_seq + h->tail / RING_MIN_RECORD;
 	seq = b.first_seq;
 	for (pos += RING_RECORD_BYTES(sizeof(b)); pos < h->tail;
 	     pos += RING_RECORD_BYTES((uint32_t)w[0])) {

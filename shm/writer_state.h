@@ -130,10 +130,10 @@ void	 ring_boot_id(uint8_t out[16]);
 void	 ring_sign(struct ring_writer *w, uint64_t boot_ns);
 mode_t	 ring_mode(const struct ring_writer_options *o);
 
-/* May the file hold that number?  Each takes 32 bytes at least. */
+/* May the file hold that number? */
 static inline bool ring_number_possible(const struct ring_header *h, uint64_t seq)
 {
-	return seq > h->prev_final_seq && seq - h->prev_final_seq <= h->tail / 32 + 1;
+	return seq > h->prev_final_seq && seq - h->prev_final_seq <= h->tail / RING_MIN_RECORD + 1;
 }
 
 /* What a new ring learns from the one whose place it takes. */

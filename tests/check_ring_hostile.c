@@ -64,6 +64,9 @@ static const struct { const char *what; int loses; } damages[] = {
 	{ "payload too short",		ONE },
 	{ "flags promise a stack",	ONE },
 	{ "too many attributes",	ONE },
+	{ "first number far ahead",	WHOLE_BLOCK },
+	{ "first number 2^32 ahead",	WHOLE_BLOCK },
+	{ "first number a little ahead", WHOLE_BLOCK },
 };
 #define DAMAGES (sizeof(damages) / sizeof(*damages))
 
@@ -83,6 +86,15 @@ static void damage_block(int which)
 		break;
 	case 11:
 		record_at(4096)[0] = ring_word0(64, RING_T_BLOCK, 0);
+		break;
+	case 21:
+		b->first_seq |= 1ull << 62;
+		break;
+	case 22:
+		b->first_seq += 1ull << 32;
+		break;
+	case 23:
+		b->first_seq += 10;
 		break;
 	default:
 		b->first_seq = 1;
@@ -148,6 +160,26 @@ START_TEST(broken_rule_is_corrupt_and_counted)
 	ck_assert_uint_le(c.corrupt_events, 2);
 	ck_assert_uint_eq(d.samples + d.lost, PUT);
 	ck_assert_uint_eq(c.lost[RINGSIDE_LOST_LAPPED], 0);
+	ringside_close(r);
+}
+END_TEST
+
+/* Where a reader begins there is no number before, which the block could contradict. */
+START_TEST(first_block_with_a_wrong_number_does_not_hide_the_others)
+{
+	static const uint64_t ahead[] = { 1ull << 62, 1ull << 32, 10 };
+	struct ring_block *b;
+	struct ringside *r;
+	struct drained d;
+
+	fill();
+	b = (struct ring_block *)(void *)(record_at(0) + 2);
+	b->first_seq += ahead[_i / 2];
+	r = fixture_open(PARANOID, true);
+	d = drain(r);
+	ck_assert_uint_gt(d.samples, PUT / 2);
+	ck_assert_uint_eq(d.lost, 0);
+	ck_assert_uint_eq(ringside_position(r), ring_writer_next_seq(fx.w));
 	ringside_close(r);
 }
 END_TEST
@@ -354,6 +386,7 @@ Suite *hostile_suite(void)
 	tcase_set_timeout(tc, 20);
 	tcase_add_checked_fixture(tc, setup, fixture_teardown);
 	tcase_add_loop_test(tc, broken_rule_is_corrupt_and_counted, 0, 2 * (int)DAMAGES);
+	tcase_add_loop_test(tc, first_block_with_a_wrong_number_does_not_hide_the_others, 0, 6);
 	tcase_add_loop_test(tc, dictionary_that_refers_in_circles_is_corrupt, 0, 18);
 	tcase_add_loop_test(tc, random_damage_never_crashes_nor_hangs, 0, 6);
 	tcase_add_loop_test(tc, senseless_positions_end, 0, 2);
