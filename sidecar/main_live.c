@@ -66,7 +66,7 @@ static void pull(struct live *l)
 	struct collect_batch batch;
 
 	for (unsigned i = 0; i < DRAINS_MAX && monotonic_now() < until; i++) {
-		int err = collect_drain(l->collect, &batch);
+		int err = collect_drain(l->collect, clock_boot_now(), &batch);
 
 		if (err) {
 			log_limited(LOG_LEVEL_ERROR, "cannot drain events: BPF ring: %s",

@@ -70,7 +70,7 @@ static int feed(struct replay *r)
 	int err;
 
 	do {
-		err = collect_drain(r->live->collect, &batch);
+		err = collect_drain(r->live->collect, 0, &batch);
 		if (!err)
 			err = pipeline_pull(r->live->pipeline, &batch);
 	} while (!err && !batch.end);

@@ -4,6 +4,7 @@
 
 #include <check.h>
 
+TCase	*tcase_order(void);
 TCase	*tcase_sideband(void);
 TCase	*tcase_journal(void);
 TCase	*tcase_replay(void);

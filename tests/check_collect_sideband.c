@@ -54,7 +54,7 @@ static void up(void)
 {
 	memset(&side, 0, sizeof(side));
 	ck_assert_int_eq(batch_init(&batch, ARENA), 0);
-	batch_begin(&batch);
+	batch_begin(&batch, 0);
 }
 
 static void down(void)
@@ -264,7 +264,7 @@ START_TEST(records_are_read_across_the_end_of_the_ring)
 		ring_put(bytes, len);
 		if (i % 3)
 			continue;
-		batch_begin(&batch);
+		batch_begin(&batch, 0);
 		ck_assert(!look_and_drain());
 		events += batch.n;
 		for (size_t k = 0; k < batch.n; k++)
@@ -324,7 +324,7 @@ START_TEST(what_a_batch_cannot_take_stays_in_the_ring)
 	ck_assert(look_and_drain());
 	ck_assert_uint_lt(page->data_tail, page->data_head);
 	batch.given = batch.n;
-	batch_begin(&batch);
+	batch_begin(&batch, 0);
 	ck_assert(!look_and_drain());
 	ck_assert_uint_eq(page->data_tail, page->data_head);
 }

@@ -79,7 +79,7 @@ static bool print_batch(struct collect *c, struct dump *d)
 	int e;
 
 	do {
-		e = collect_drain(c, &batch);
+		e = collect_drain(c, 0, &batch);
 		if (e)
 			errx(1, "drain: %s", strerror(-e));
 		for (size_t i = 0; i < batch.count; i++) {

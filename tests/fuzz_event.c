@@ -42,7 +42,7 @@ static void fuzz_sideband(const uint8_t *data, size_t size)
 	size &= ~(size_t)7;		/* as the ring's reader makes sure */
 	if (!size || batch_init(&b, 16 * 1024))
 		return;
-	batch_begin(&b);
+	batch_begin(&b, 0);
 	sideband_record(&side, data, size, &b);
 	batch_finish(&b);
 	for (size_t i = 0; i < b.n; i++)	/* what the parser makes must pass the door */

@@ -28,7 +28,7 @@ static void replay(const char *path)
 
 	if (collect_open_replay(&c, path, &opt, why, sizeof(why)))
 		return;
-	while (!collect_drain(c, &b)) {
+	while (!collect_drain(c, 0, &b)) {
 		for (size_t i = 0; i < b.count; i++)
 			sink += b.events[i]->size +
 				((const uint8_t *)b.events[i])[b.events[i]->size - 1];

@@ -194,7 +194,7 @@ static int check_leaks(const struct collect_options *opt)
 		    collect_arm(c, why, sizeof(why)))
 			errx(1, "%s", why);
 		usleep(20000);
-		collect_drain(c, &batch);
+		collect_drain(c, 0, &batch);
 		if (collect_rescope(c, opt->pids, opt->npids) ||
 		    collect_hotplug(c, why, sizeof(why)))
 			errx(1, "rescope or hotplug: %s", why);
@@ -223,7 +223,7 @@ static int wait_for_wake(const struct collect_options *opt, int wait_ms,
 
 	if (collect_open(out, opt, why, sizeof(why)))
 		errx(1, "%s", why);
-	collect_drain(*out, &batch);		/* takes the edge of the epoll descriptor's birth */
+	collect_drain(*out, 0, &batch);		/* takes the edge of the epoll descriptor's birth */
 	if (collect_arm(*out, why, sizeof(why)))
 		errx(1, "%s", why);
 	p = (struct pollfd){ .fd = collect_fd(*out), .events = POLLIN };
@@ -246,7 +246,7 @@ static int check_wake(const struct collect_options *base)
 
 	opt.frequency = 99;
 	slow = wait_for_wake(&opt, 700, &c);
-	collect_drain(c, &batch);
+	collect_drain(c, 0, &batch);
 	waiting = batch.count;
 	printf("99 Hz in 256 KiB: woken after %d ms (-1 never), %zu events waiting\n",
 	       slow, waiting);
@@ -254,7 +254,7 @@ static int check_wake(const struct collect_options *base)
 	opt.frequency = 999;
 	opt.ring_bytes = 16384;
 	fast = wait_for_wake(&opt, 2000, &c);
-	while (!collect_drain(c, &batch) && batch.more)
+	while (!collect_drain(c, 0, &batch) && batch.more)
 		;
 	p = (struct pollfd){ .fd = collect_fd(c), .events = POLLIN };
 	again = poll(&p, 1, 0);

@@ -66,7 +66,7 @@ static void sort_slots(struct batch_slot *slots, size_t n,
 	}
 }
 
-void batch_begin(struct batch *b)
+void batch_begin(struct batch *b, uint64_t now_ns)
 {
 	size_t held = b->n - b->given;
 
@@ -88,6 +88,7 @@ void batch_begin(struct batch *b)
 	b->n = held;
 	b->given = 0;
 	b->before_ns = b->newest_ns;
+	b->now_ns = now_ns;
 	b->limit_ns = UINT64_MAX;
 }
 
@@ -119,7 +120,8 @@ void batch_limit(struct batch *b, uint64_t boot_ns)
 /* Up to which stamp the order is settled. */
 static uint64_t settled_ns(const struct batch *b)
 {
-	uint64_t ns = b->newest_ns > BATCH_HOLD_NS ? b->newest_ns - BATCH_HOLD_NS : 0;
+	uint64_t now = b->now_ns ? b->now_ns : b->newest_ns;
+	uint64_t ns = now > BATCH_HOLD_NS ? now - BATCH_HOLD_NS : 0;
 
 	if (ns > b->limit_ns)
 		ns = b->limit_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts events of several rings into one order.  Per drain: batch_begin(), batch_add() for
- * everything that the rings hold, batch_finish().
+ * Puts events of several rings into one order.  Per drain: batch_begin(), batch_reserve() and
+ * batch_commit() for everything that the rings hold, batch_finish().
  *
  * The rings agree on the clock, but an event is stamped a little before it can be seen:
- * what came in the last BATCH_HOLD_NS before the newest stamp may still be overtaken, and
+ * what came in the last BATCH_HOLD_NS before the drain began may still be overtaken, and
  * is kept for the next drain. When a ring was not emptied, everything newer than its newest
  * event waits too.
  */
@@ -36,14 +36,18 @@ struct batch {
 	uint64_t	 arrivals;
 	uint64_t	 newest_ns;	/* of all events ever added */
 	uint64_t	 before_ns;	/* newest_ns as it was when this drain began */
+	uint64_t	 now_ns;	/* when it began; 0: not known */
 	uint64_t	 limit_ns;	/* a ring was left with events newer than that */
 };
 
 int	 batch_init(struct batch *b, size_t arena_bytes);
 void	 batch_fini(struct batch *b);			/* fine on a zeroed batch */
 
-/* Forgets what the last finish gave; moves what it held to the front. */
-void	 batch_begin(struct batch *b);
+/*
+ * Forgets what the last finish gave; moves what it held to the front.  now_ns: boot time, read
+ * before the rings are; 0: not known, the newest stamp takes its place.
+ */
+void	 batch_begin(struct batch *b, uint64_t now_ns);
 
 /*
  * Room for one event of `size` bytes (a multiple of 8), or NULL: full, stop reading the

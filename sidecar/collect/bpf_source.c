@@ -110,7 +110,7 @@ static void record_batch(struct journal *j, const struct collect_batch *batch)
 	journal_append(j, JOURNAL_DRAIN, &drain, sizeof(drain));
 }
 
-static int live_drain(struct collect *c, struct collect_batch *batch)
+static int live_drain(struct collect *c, uint64_t now_ns, struct collect_batch *batch)
 {
 	struct live *l = (struct live *)c;
 	struct epoll_event unused[16];
@@ -121,7 +121,7 @@ static int live_drain(struct collect *c, struct collect_batch *batch)
 	 */
 	while (epoll_wait(l->epoll_fd, unused, 16, 0) == 16)
 		;
-	batch_begin(&l->batch);
+	batch_begin(&l->batch, now_ns);
 	/*
 	 * Side-bands last: the mappings that a sample in the ring needs were written
 	 * before it, so they are seen. The other way round, mappings whose fork is not

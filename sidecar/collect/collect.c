@@ -86,10 +86,10 @@ int collect_arm(struct collect *c, char *why, size_t n)
 	return c->ops->arm(c, why, n);
 }
 
-int collect_drain(struct collect *c, struct collect_batch *batch)
+int collect_drain(struct collect *c, uint64_t now_ns, struct collect_batch *batch)
 {
 	memset(batch, 0, sizeof(*batch));
-	return c->ops->drain(c, batch);
+	return c->ops->drain(c, now_ns, batch);
 }
 
 int collect_pause(struct collect *c, bool paused)

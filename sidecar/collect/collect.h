@@ -106,7 +106,7 @@ struct collect_stats {
 /* One source.  Embedded as the first member of the source's own struct. */
 struct collect_ops {
 	int	(*arm)(struct collect *c, char *why, size_t n);
-	int	(*drain)(struct collect *c, struct collect_batch *batch);
+	int	(*drain)(struct collect *c, uint64_t now_ns, struct collect_batch *batch);
 	int	(*pause)(struct collect *c, bool paused);
 	int	(*rescope)(struct collect *c, const uint32_t *pids, size_t npids);
 	int	(*context_plan)(struct collect *c, uint32_t pid, const struct ev_context_plan *plan);
@@ -146,10 +146,12 @@ int	 collect_arm(struct collect *c, char *why, size_t n);
 
 /*
  * Takes what the kernel holds, bounded: `more` says that something was left.  Never sleeps.
+ * now_ns: the kernel's boot time just before the call, which says how much of the newest must
+ * wait; 0: not known.  A replay does not look at it.
  * After the collect_pause(), drains until one gives nothing take everything that was
  * sampled.
  */
-int	 collect_drain(struct collect *c, struct collect_batch *batch);
+int	 collect_drain(struct collect *c, uint64_t now_ns, struct collect_batch *batch);
 
 /*
  * Ticks go on while paused, are skipped before any work, and are counted.  Process events

@@ -98,11 +98,12 @@ static void give(struct replay *r, struct collect_batch *batch)
 	batch->newest_ns = r->newest_ns;
 }
 
-static int replay_drain(struct collect *c, struct collect_batch *batch)
+static int replay_drain(struct collect *c, uint64_t now_ns, struct collect_batch *batch)
 {
 	struct replay *r = (struct replay *)c;
 	int got;
 
+	(void)now_ns;
 	r->n = r->used = 0;
 	r->newest_ns = 0;
 	for (;;) {
