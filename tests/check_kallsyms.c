@@ -70,6 +70,7 @@ START_TEST(addresses_have_names)
 	if (found) {
 		ck_assert_str_eq(s.name, cases[_i].name);
 		ck_assert_uint_eq(cases[_i].addr - s.start, cases[_i].offset);
+		ck_assert_uint_eq(s.until, s.end);
 		ck_assert_pstr_eq(module, cases[_i].module);
 	}
 	ck_assert(!kallsyms_hidden(k));

@@ -6,6 +6,7 @@
 
 #include "sidecar/pipeline_batch.h"
 #include "sidecar/publish/names.h"
+#include "sidecar/publish/spans.h"
 #include "sidecar/publish/stacks.h"
 #include "sidecar/symbols/symbols.h"
 
@@ -104,6 +105,79 @@ START_TEST(forgetting_a_range_spares_its_neighbours)
 	ck_assert_int_eq(names_get(names, 1, 0x1000)->state, NAMED_NEW);
 	ck_assert_int_eq(names_get(names, 1, 0x10ff)->state, NAMED_NEW);
 	ck_assert_int_eq(names_get(names, 1, 0x1100)->state, NAMED_READY);
+}
+END_TEST
+
+/* 16:0x100..0x17f is one function without lines, of which 0x140 was asked for. */
+static void put_function(uint32_t same)
+{
+	const struct sym_name level = { .address = 0x140, .function = "work",
+					.system_name = "_work", .offset = 0x40,
+					.same = same, .type = RINGSIDE_FRAME_KERNEL };
+
+	ck_assert_int_eq(names_put(names, 16, 0x140, &level, 1), 0);
+}
+
+START_TEST(address_in_a_known_function_needs_no_question)
+{
+	struct named *e;
+
+	put_function(0x40);
+	e = names_get(names, 16, 0x17f);
+	ck_assert_int_eq(e->state, NAMED_READY);
+	ck_assert_int_eq(e->n, 1);
+	ck_assert_str_eq(e->names[0].function, "work");
+	ck_assert_str_eq(e->names[0].system_name, "_work");
+	ck_assert_uint_eq(e->names[0].offset, 0x7f);
+	ck_assert_uint_eq(e->names[0].type, RINGSIDE_FRAME_KERNEL);
+	ck_assert_uint_eq(names_get(names, 16, 0x100)->names[0].offset, 0);
+	ck_assert_int_eq(names_get(names, 16, 0xff)->state, NAMED_NEW);
+	ck_assert_int_eq(names_get(names, 16, 0x180)->state, NAMED_NEW);
+	ck_assert_int_eq(names_get(names, 17, 0x150)->state, NAMED_NEW);
+}
+END_TEST
+
+START_TEST(function_with_lines_is_asked_for_each_address)
+{
+	put_function(0);
+	ck_assert_int_eq(names_get(names, 16, 0x141)->state, NAMED_NEW);
+}
+END_TEST
+
+START_TEST(forgotten_function_is_asked_for_again)
+{
+	put_function(0x40);
+	names_forget_range(names, 16, 0x17f, 0x200);
+	ck_assert_int_eq(names_get(names, 16, 0x150)->state, NAMED_NEW);
+	put_function(0x40);
+	ck_assert_int_eq(names_get(names, 16, 0x151)->state, NAMED_READY);
+	names_forget(names, 16);
+	ck_assert_int_eq(names_get(names, 16, 0x151)->state, NAMED_NEW);
+	ck_assert_int_eq(names_get(names, 16, 0x152)->state, NAMED_NEW);
+}
+END_TEST
+
+START_TEST(spans_stay_sorted_and_never_overlap)
+{
+	struct spans s = { 0 };
+	struct span one;
+	const struct span *found;
+
+	for (uint32_t i = 0; i < 3 * SPANS_MAX; i++) {
+		uint64_t first = (uint64_t)(i * 2654435761u % 4096) * 16;
+
+		one = (struct span){ .first = first, .last = first + 15 + i % 32,
+				     .known = first, .file_id = 16 + i % 3 };
+		spans_put(&s, &one);
+		ck_assert_uint_le(s.n, SPANS_MAX);
+		found = spans_find(&s, one.file_id, one.last);
+		ck_assert_ptr_nonnull(found);
+		ck_assert_uint_eq(found->known, first);
+	}
+	for (uint32_t i = 1; i < s.n; i++)
+		ck_assert(s.span[i - 1].file_id < s.span[i].file_id ||
+			  s.span[i - 1].last < s.span[i].first);
+	spans_fini(&s);
 }
 END_TEST
 
@@ -228,6 +302,10 @@ int main(void)
 	tcase_add_test(n, an_answer_is_copied_with_its_inlined_levels);
 	tcase_add_test(n, the_outermost_level_is_never_inlined);
 	tcase_add_test(n, forgetting_a_file_asks_again_for_it_alone);
+	tcase_add_test(n, address_in_a_known_function_needs_no_question);
+	tcase_add_test(n, function_with_lines_is_asked_for_each_address);
+	tcase_add_test(n, forgotten_function_is_asked_for_again);
+	tcase_add_test(n, spans_stay_sorted_and_never_overlap);
 	tcase_add_test(n, forgetting_a_range_spares_its_neighbours);
 	tcase_add_test(n, memory_stays_below_the_limit_and_what_is_used_stays);
 	tcase_add_test(k, a_stack_is_found_by_its_addresses_and_its_owner);

@@ -291,6 +291,24 @@ START_TEST(symbols_made_by_hand)
 }
 END_TEST
 
+/* Not around a symbol inside, and not behind it. */
+START_TEST(how_far_a_name_reaches)
+{
+	static const struct { uint32_t plus, same; } outer[] = {
+		{ 0, 16 }, { 4, 12 }, { 16, 16 }, { 31, 1 }, { 33, 0 }, { 63, 0 },
+	};
+	uint64_t at = fixture_symbol("names", "outer");
+
+	named_open(&n, "names", NULL);
+	for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
+		name_at(at + outer[i].plus);
+		ck_assert_msg(n.got.names[0].same == outer[i].same, "outer + %u: %u, not %u",
+			      outer[i].plus, n.got.names[0].same, outer[i].same);
+	}
+	named_close(&n);
+}
+END_TEST
+
 START_TEST(arm64_mapping_symbols_name_nothing)
 {
 	if (!fixture_have("arm64"))
@@ -351,6 +369,7 @@ static void find_inlined(const char *fixture, const char *debug)
 		if (!caller->function || strcmp(caller->function, "fix_caller"))
 			continue;
 		ck_assert_ptr_nonnull(s->file);
+		ck_assert_uint_eq(caller->same, 0);	/* the next one may be of another line */
 		ck_assert_str_eq(strrchr(s->file, '/'), "/code.c");
 		if (n.got.n_names == 1) {
 			plain = true;
@@ -539,6 +558,7 @@ static Suite *suite(void)
 	tcase_add_test(t, mini_debuginfo_adds_static_functions);
 	tcase_add_test(t, file_without_sections_has_its_dynamic_names);
 	tcase_add_loop_test(t, symbols_made_by_hand, 0, ROWS(by_hand));
+	tcase_add_test(t, how_far_a_name_reaches);
 	tcase_add_test(t, arm64_mapping_symbols_name_nothing);
 	tcase_add_loop_test(t, stubs_are_called_after_their_targets, 0, ROWS(stubs));
 	tcase_add_test(t, dwarf_gives_lines_and_inlined_functions);

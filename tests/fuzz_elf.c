@@ -9,6 +9,20 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What is said to have one name has it at both ends. */
+static void check_until(struct symbol_table *t, const struct symbol *s, uint64_t at)
+{
+	struct symbol other;
+
+	if (s->until == at)
+		return;
+	if (s->until < at || s->until > s->end)
+		abort();
+	if (!symbol_table_find(t, s->until - 1, &other) || other.start != s->start ||
+	    !symbol_table_find(t, s->start, &other) || other.start != s->start)
+		abort();
+}
+
 static void look_up(const struct elf_file *e, struct symbol_table *t)
 {
 	struct symbol s;
@@ -18,9 +32,11 @@ static void look_up(const struct elf_file *e, struct symbol_table *t)
 			 at = e->text[i].start;
 
 		for (int k = 0; k < 16; k++, at += step)
-			if (symbol_table_find(t, at, &s) &&
-			    (at < s.start || at >= s.end || !s.name))
-				abort();
+			if (symbol_table_find(t, at, &s)) {
+				if (at < s.start || at >= s.end || !s.name)
+					abort();
+				check_until(t, &s, at);
+			}
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sidecar/publish/spans.h"
 #include "sidecar/symbols/symbols.h"
 
 #define NAMES_MIN_SLOTS 1024u
@@ -21,6 +22,7 @@ struct names {
 	uint32_t	 n_slots;	/* power of two */
 	uint32_t	 n;
 	size_t		 bytes, limit;
+	struct spans	 spans;
 	uint32_t	 tally[NAMES_TALLIES];	/* entries of all files of that residue */
 };
 
@@ -101,6 +103,7 @@ void names_destroy(struct names *t)
 	for (uint32_t i = 0; i < t->n_slots; i++)
 		if (t->slots[i])
 			entry_free(t, t->slots[i]);
+	spans_fini(&t->spans);
 	free(t->slots);
 	free(t);
 }
@@ -115,7 +118,7 @@ static struct named *find(const struct names *t, uint32_t file_id, uint64_t addr
 	return NULL;
 }
 
-struct named *names_get(struct names *t, uint32_t file_id, uint64_t address)
+static struct named *obtain(struct names *t, uint32_t file_id, uint64_t address)
 {
 	struct named *e = find(t, file_id, address);
 
@@ -157,16 +160,12 @@ static size_t kept(const char *s)
 	return s ? strlen(s) + 1 : 0;
 }
 
-int names_put(struct names *t, uint32_t file_id, uint64_t address,
-	      const struct sym_name *levels, uint32_t n)
+static int fill(struct names *t, struct named *e, const struct sym_name *levels, uint32_t n)
 {
-	struct named *e = names_get(t, file_id, address);
 	struct name *names = NULL;
 	size_t bytes;
 	char *at;
 
-	if (!e)
-		return -ENOMEM;
 	if (n > NAMES_MAX_LEVELS)
 		n = NAMES_MAX_LEVELS;
 	bytes = n * sizeof(*names);
@@ -202,6 +201,52 @@ int names_put(struct names *t, uint32_t file_id, uint64_t address,
 	return 0;
 }
 
+/* Answers for an address whose function is known. */
+static void fill_by_span(struct names *t, struct named *e)
+{
+	const struct span *s = spans_find(&t->spans, e->file_id, e->address);
+	const struct named *known = s ? find(t, e->file_id, s->known) : NULL;
+	struct sym_name level;
+
+	/* Evicted, or in doubt: the question that follows puts a new one. */
+	if (!known || known->state != NAMED_READY || known->n != 1)
+		return;
+	level = (struct sym_name){
+		.function = known->names[0].function,
+		.system_name = known->names[0].system_name,
+		.offset = known->names[0].offset + (e->address - known->address),
+		.type = known->names[0].type,
+	};
+	fill(t, e, &level, 1);
+}
+
+struct named *names_get(struct names *t, uint32_t file_id, uint64_t address)
+{
+	struct named *e = obtain(t, file_id, address);
+
+	if (e && e->state == NAMED_NEW && t->spans.n)
+		fill_by_span(t, e);
+	return e;
+}
+
+int names_put(struct names *t, uint32_t file_id, uint64_t address,
+	      const struct sym_name *levels, uint32_t n)
+{
+	struct named *e = obtain(t, file_id, address);
+	struct span span;
+
+	if (!e)
+		return -ENOMEM;
+	if (n == 1 && levels->same && levels->function) {
+		span = (struct span){ .first = address - levels->offset,
+				      .last = address + (levels->same - 1),
+				      .known = address,
+				      .file_id = file_id };
+		spans_put(&t->spans, &span);
+	}
+	return fill(t, e, levels, n);
+}
+
 void names_forget(struct names *t, uint32_t file_id)
 {
 	names_forget_range(t, file_id, 0, UINT64_MAX);
@@ -211,6 +256,7 @@ void names_forget_range(struct names *t, uint32_t file_id, uint64_t first, uint6
 {
 	uint32_t left = *tally_of(t, file_id);
 
+	spans_forget(&t->spans, file_id, first, last);
 	/* Called for every file that comes and goes: most have no entry, the others few.
 	 */
 	for (uint32_t i = 0; i < t->n_slots && left; i++) {
@@ -260,5 +306,5 @@ void names_trim(struct names *t)
 
 size_t names_bytes(const struct names *t)
 {
-	return t->bytes + t->n_slots * sizeof(*t->slots);
+	return t->bytes + t->n_slots * sizeof(*t->slots) + t->spans.room * sizeof(struct span);
 }

@@ -127,6 +127,7 @@ static void names_put(struct answer *a, const struct sym_name *l, bool text)
 		.line = l->line,
 		.type = l->type,
 		.inlined = l->inlined,
+		.same = text ? l->same : 0,
 		.function = text ? answer_text(a, l->function, WIRE_NAME_MAX) : 0,
 		.system_name = text ? answer_text(a, l->system_name, WIRE_NAME_MAX) : 0,
 		.file = text ? answer_text(a, l->file, WIRE_NAME_MAX) : 0,

@@ -134,8 +134,10 @@ static int decode_names(struct symbols_decoder *d, const struct wire_answer *h,
 		memcpy(&w, buf + sizeof(*h) + i * sizeof(w), sizeof(w));
 		*name = (struct sym_name){
 			.address = w.address, .line = w.line, .offset = w.offset,
-			.inlined = w.inlined, .type = w.type,
+			.inlined = w.inlined, .type = w.type, .same = w.same,
 		};
+		if (w.same && (w.offset > w.address || w.same - 1 > UINT64_MAX - w.address))
+			return -EBADMSG;
 		/* The last level of an address is never inlined: there is nothing to be
 		 * inlined into. */
 		if (i && d->names[i - 1].inlined && d->names[i - 1].address != w.address)

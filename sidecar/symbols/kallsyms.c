@@ -335,7 +335,7 @@ static bool lookup(struct kallsyms *k, uint64_t addr, struct symbol *out,
 		strncpy(k->module, tab + 1, sizeof(k->module) - 1);
 		*module = k->module;
 	}
-	*out = (struct symbol){ .start = start, .end = end, .name = k->found };
+	*out = (struct symbol){ .start = start, .end = end, .name = k->found, .until = end };
 	return true;
 }
 

@@ -151,6 +151,13 @@ static uint32_t spell_levels(struct dwarf_lines *lines, uint64_t addr, uint8_t t
 	return 1;
 }
 
+static uint32_t same_from(const struct symbol *s, uint64_t addr)
+{
+	uint64_t n = s->until - addr;
+
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
 void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *addr,
 		   uint32_t n, struct answer *a)
 {
@@ -172,6 +179,8 @@ void names_of_file(struct names_context *c, struct sym_file *f, const uint64_t *
 			if (s.plt)
 				spell_stub(outer, s.name, &rooms[count - 1]);
 			outer->offset = addr[i] - s.start;
+			/* With DWARF the next instruction may be of another line. */
+			outer->same = f->lines ? 0 : same_from(&s, addr[i]);
 		}
 		answer_names_add(a, levels, count);
 	}
@@ -193,6 +202,7 @@ void names_of_kernel(struct kallsyms *k, const uint64_t *addr, uint32_t n, struc
 
 		if (k && kallsyms_find(k, addr[i], &s, &module)) {
 			name.offset = addr[i] - s.start;
+			name.same = same_from(&s, addr[i]);
 			name.function = s.name;
 			if (module) {
 				snprintf(text, sizeof(text), "%s %s", s.name, module);

@@ -441,18 +441,25 @@ static bool is_stub(const struct symbol_table *t, uint64_t addr)
 
 bool symbol_table_find(struct symbol_table *t, uint64_t addr, struct symbol *out)
 {
+	uint64_t until;
 	uint32_t i;
 
 	if (!t || !t->n || addr < t->base)
 		return false;
 	i = table_at_or_before(t, addr);
+	until = i + 1 < t->n ? table_addr(t, i + 1) : UINT64_MAX;
 	for (uint32_t back = 0; back < TABLE_LOOK_BACK; back++, i--) {
 		uint64_t start = table_addr(t, i);
 
 		if (addr - start < t->size[i]) {
-			*out = (struct symbol){ start, start + t->size[i],
-						table_name(t, t->name[i]),
-						is_stub(t, start) };
+			uint64_t end = start + t->size[i];
+
+			*out = (struct symbol){ .start = start,
+						.end = end,
+						.name = table_name(t, t->name[i]),
+						/* Not around a symbol that lies in this one. */
+						.until = back ? addr : until < end ? until : end,
+						.plt = is_stub(t, start) };
 			return out->name;
 		}
 		if (!i)

@@ -31,6 +31,7 @@ int	symbol_builder_finish(struct symbol_builder *b, struct symbol_table **out);
 struct symbol {
 	uint64_t    start, end;
 	const char *name;
+	uint64_t    until;	/* from start to here no other symbol is found; the address asked for: not known */
 	bool	    plt;	/* a stub that calls name */
 };
 /* name is valid until the next lookup in any table; bounded by WIRE_NAME_MAX. */

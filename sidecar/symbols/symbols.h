@@ -90,6 +90,7 @@ struct sym_name {			/* one source level of one address; inlined ones first (inne
 	const char	*file;		/* NULL unknown */
 	uint32_t	 line;
 	uint64_t	 offset;	/* address - function start */
+	uint32_t	 same;		/* so many bytes from the address on have this name and no line; 0: not told */
 	bool		 inlined;	/* inlined into the next entry of the same address */
 	uint8_t		 type;		/* enum ringside_frame_type */
 };

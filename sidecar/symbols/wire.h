@@ -99,7 +99,7 @@ struct wire_name {
 	uint32_t line;
 	uint8_t	 type, inlined;
 	uint16_t pad0;
-	uint32_t pad1;
+	uint32_t same;		/* bytes from the address on that are called the same; 0: not told */
 };
 static_assert(sizeof(struct wire_name) == 40, "name");
 
